@@ -1,0 +1,62 @@
+#ifndef REDSHANK_BIRD_CLIENT_H
+#define REDSHANK_BIRD_CLIENT_H
+/*
+ * One connection to BIRD, asynchronous: commands go out, replies come back in order.
+ *
+ * A client is a way to BIRD that can be lost at any time: the Unix socket (client.c) or the birdc
+ * program, once a command (birdc.c), behind the same functions. Every step has a deadline: connect,
+ * greeting, each reply; one that passes closes the connection, and everything that waited is
+ * answered with its error. The caller reconnects; the client never does by itself.
+ *
+ * Commands are written as they are sent, without waiting for the replies before them: BIRD works
+ * them off in order. What must not be pipelined (`configure`) is the caller's to hold back.
+ */
+#include <systemd/sd-event.h>
+
+#include "agent/bird/reply.h"
+
+struct client;
+
+/* `reply` is NULL when the connection was lost first; error is then a negative errno, else 0.
+ * Valid during the call. client_free() drops what waits without a call. */
+typedef void (*client_reply_fn)(void *userdata, int error, const struct reply *reply);
+
+struct client_ops {
+	/* The greeting came and is a BIRD's ("0001 BIRD 2.0.12 ready."); `version` is "2.0.12". */
+	void (*greeted)(void *userdata, const char *version);
+	/* The connection failed or was closed, or a deadline passed; said once, after every waiting
+	 * command was answered. The client may be freed inside the call. */
+	void (*lost)(void *userdata, int error, const char *text);
+	/* An asynchronous line, without '+' (after `echo all`). */
+	void (*push)(void *userdata, const char *text);
+	void *userdata;
+};
+
+#define CLIENT_DEADLINE_MS 2000 /* of connect and greeting, and of a command that names no other \
+				 */
+
+/* Over the socket. Connects at once (non-blocking); the outcome comes by callback, never inside the
+ * call. Heap. 0 or negative errno. */
+int client_new_socket(struct client **ret, sd_event *event, const char *socket_path,
+	const struct client_ops *ops);
+
+/* By running `birdc -v -s SOCKET COMMAND` for each command; no push lines. Greeted when the first
+ * run answered. */
+int client_new_birdc(struct client **ret, sd_event *event, const char *socket_path,
+	const struct client_ops *ops);
+
+void client_free(struct client *c);
+
+/*
+ * Sends one command (without newline; asserted to be one line). It is written before this returns
+ * if the socket takes it. 0, -ENOTCONN, -ENOMEM, or -ENOBUFS when more than CLIENT_WAITING_MAX
+ * wait; then `fn` is not called.
+ */
+int client_send(struct client *c, uint64_t deadline_ms, client_reply_fn fn, void *userdata,
+	const char *command_format, ...) __attribute__((format(printf, 5, 6)));
+#define CLIENT_WAITING_MAX 4096
+
+/* Commands sent and not answered. */
+size_t client_waiting(const struct client *c);
+
+#endif

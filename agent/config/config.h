@@ -1,0 +1,112 @@
+#ifndef REDSHANK_CONFIG_CONFIG_H
+#define REDSHANK_CONFIG_CONFIG_H
+/*
+ * The configuration: one immutable typed object, built aside from JSON, swapped whole, freed last.
+ * Nothing outside config/ sees JSON. Files: FILE, then conf.d/ *.json beside it in name order.
+ *
+ * Problems are collected, not thrown: a person sees all of them in one run. See problems.h.
+ */
+#include "agent/base/address.h"
+#include "agent/config/problems.h"
+#include "agent/config/schema.h"
+#include "probes/probe.h"
+
+enum config_control {
+	CONFIG_CONTROL_SOCKET,
+	CONFIG_CONTROL_BIRDC,
+};
+
+enum config_on_stop {
+	CONFIG_ON_STOP_WITHDRAW,
+	CONFIG_ON_STOP_KEEP,
+};
+
+enum config_require {
+	CONFIG_REQUIRE_ALL,
+	CONFIG_REQUIRE_ANY,
+	CONFIG_REQUIRE_NUMBER,
+};
+
+struct config_bird {
+	char *socket;			/* /run/bird/bird.ctl */
+	char *fragments;		/* /run/redshank/bird */
+	int control;			/* enum config_control */
+	struct schema_strings sessions; /* patterns as fnmatch(3) reads them; default "*" */
+};
+
+struct config_status {
+	char *socket; /* /run/redshank/status.sock */
+	char *group;  /* redshank; NULL: root alone may change things */
+	char *listen; /* "ADDRESS:PORT" of the read-only listener, or NULL */
+};
+
+struct config_community {
+	uint32_t part[3]; /* a community uses the first two, each at most 65,535 */
+};
+
+struct config_prefix {
+	struct prefix prefix;
+	uint32_t weight;  /* effective: the node's row in `weights`, else the service's own */
+	uint32_t prepend; /* 0 to 10 */
+	struct config_community *communities;
+	size_t n_communities;
+	struct config_community *large_communities;
+	size_t n_large_communities;
+	bool last_resort;
+	bool address_check;
+};
+
+struct config_check {
+	char *name;
+	const struct probe_type *type;
+	uint64_t interval_ms, fast_interval_ms, timeout_ms;
+	unsigned rise, fall;
+	void *settings; /* the type's own struct, by its schema */
+	char *identity; /* canonical text of everything above: equal text, the same check */
+};
+
+struct config_restart {
+	char *unit;
+	uint64_t delay_ms;
+	int64_t limit;
+	uint64_t per_ms;
+};
+
+struct config_service {
+	char *name;
+	struct config_prefix *prefixes; /* in the order of the file */
+	size_t n_prefixes;
+	enum config_require require;
+	unsigned require_number; /* with CONFIG_REQUIRE_NUMBER */
+	struct config_check *checks;
+	size_t n_checks;
+	struct config_restart *restart; /* or NULL */
+	enum config_on_stop on_stop;
+};
+
+struct config {
+	char *node;
+	struct config_bird bird;
+	struct config_status status;
+	struct config_service *services;
+	size_t n_services;
+};
+
+/*
+ * Reads FILE and conf.d, merges, checks. On success *ret is owned by the caller and `problems`
+ * holds at most warnings. -EINVAL when there are errors in `problems`; -ENOMEM. `types` is the
+ * NULL-terminated list of the kinds of check (probes/types.c: probe_types).
+ */
+int config_load(const char *path, const struct probe_type *const *types, struct config **ret,
+	struct problems *problems);
+void config_free(struct config *c);
+DEFINE_CLEANUP_PTR(struct config *, config_free)
+#define _cleanup_config_ _cleanup_(config_freep)
+
+/*
+ * The effective configuration as JSON with every default filled in and a final newline; fed back it
+ * prints the same bytes. Heap, owned by the caller; NULL when there is no memory.
+ */
+char *config_effective(const struct config *c);
+
+#endif

@@ -1,0 +1,116 @@
+#ifndef REDSHANK_CORE_ENGINE_H
+#define REDSHANK_CORE_ENGINE_H
+/*
+ * The engine: facts and a time go in, the wanted state of every prefix and the next deadline come
+ * out. It asks no clock, calls nothing, and gives the same answer to the same facts, so that it is
+ * replayed, simulated, fuzzed and property-tested as it is.
+ *
+ * Use: engine_configure(), then engine_found() for each prefix, then any facts in any order, each
+ * followed by engine_decide() before the wanted state is read. Services, checks and prefixes are
+ * named by their index in the configuration that was passed last.
+ *
+ * A withdrawal is wanted at once. An announcement waits `coalesce_ms` from the moment the rules
+ * first allow it, so that what recovers together is announced together; a verdict that changes back
+ * meanwhile is never seen outside. What was found announced stays announced without a wait.
+ *
+ * Invariants that hold after every engine_decide() are numbered E1, E2, ... in docs/invariants.md
+ * and asserted by tests/unit and tests/scenario.
+ */
+#include "agent/core/check.h"
+#include "agent/core/prefix.h"
+#include "agent/core/service.h"
+
+struct engine;
+
+struct engine_check_config {
+	const char *name;
+	const char
+		*identity; /* equal text: the same check, whose history a new configuration keeps */
+	struct check_settings settings;
+};
+
+struct engine_prefix_config {
+	const char *name; /* as "192.0.2.53/32"; a prefix keeps its state when it changes service */
+	uint32_t weight;  /* 0 to 65,535, handed through */
+	bool address_check;
+};
+
+struct engine_service_config {
+	const char *name;
+	struct service_require require;
+	bool keep_on_stop;
+	const struct engine_check_config *checks;
+	size_t n_checks;
+	const struct engine_prefix_config *prefixes;
+	size_t n_prefixes;
+};
+
+struct engine_config {
+	uint64_t coalesce_ms;
+	const struct engine_service_config *services;
+	size_t n_services;
+};
+
+/* The engine's view of a prefix, for those who act and those who show. */
+struct engine_prefix {
+	enum prefix_wanted wanted;
+	enum prefix_reason reason;
+	uint32_t weight;
+	struct monotime since;	      /* of `wanted` and `reason` */
+	struct monotime announces_at; /* when a waiting announcement is due; never: none waits */
+};
+
+enum engine_transition_kind {
+	ENGINE_TRANSITION_CHECK,   /* from, to: enum check_state */
+	ENGINE_TRANSITION_SERVICE, /* from, to: enum service_health */
+	ENGINE_TRANSITION_PREFIX,  /* from, to: enum prefix_wanted; reason */
+};
+
+struct engine_transition {
+	enum engine_transition_kind kind;
+	size_t service;
+	size_t index; /* of the check or the prefix */
+	int from, to;
+	enum prefix_reason reason;
+	struct monotime when;
+};
+
+/* Heap; NULL when there is no memory. */
+struct engine *engine_new(void);
+void engine_free(struct engine *e);
+
+/*
+ * Takes a new configuration; every text is copied. What is configured as before keeps its state,
+ * counters and history; a check whose identity changed is pending again and its prefixes keep what
+ * is wanted now until it has spoken; a new prefix starts as found withdrawn. 0 or -ENOMEM, with the
+ * old configuration untouched. A prefix in two services is a caller's mistake (asserted).
+ */
+int engine_configure(struct engine *e, const struct engine_config *config, struct monotime now);
+
+/* What BIRD was found doing before the first decision about this prefix. */
+void engine_found(struct engine *e, size_t service, size_t prefix, enum prefix_wanted found);
+
+void engine_check_spoke(struct engine *e, size_t service, size_t check, enum check_outcome outcome,
+	struct monotime now);
+void engine_address(struct engine *e, size_t service, size_t prefix, enum prefix_address address);
+void engine_word(struct engine *e, size_t service, size_t prefix, enum prefix_word word);
+/* The agent is leaving; there is no way back. */
+void engine_stop(struct engine *e);
+
+/* Judges everything again at `now`. Returns true when the wanted state or reason of a prefix
+ * changed. */
+bool engine_decide(struct engine *e, struct monotime now);
+/* When engine_decide() must be called again though no fact came; never: not at all. */
+struct monotime engine_deadline(const struct engine *e);
+
+const struct engine_prefix *engine_prefix(const struct engine *e, size_t service, size_t prefix);
+const struct check *engine_check(const struct engine *e, size_t service, size_t check);
+enum service_health engine_health(const struct engine *e, size_t service);
+
+/*
+ * The oldest transition that was not read yet; false when there is none. They come in the order in
+ * which they happened. The queue is bounded: when nobody reads, the oldest are dropped.
+ */
+bool engine_next_transition(struct engine *e, struct engine_transition *ret);
+
+#endif

@@ -1,0 +1,70 @@
+#ifndef REDSHANK_CORE_PREFIX_H
+#define REDSHANK_CORE_PREFIX_H
+/*
+ * What should be true of one prefix, by the numbered rules. The first rule that matches wins, and
+ * its name is the reason that log, status, metrics and the manual show.
+ *
+ *  0. stopping         the agent is leaving and the service's on_stop is `withdraw`
+ *  1. drained, forced  the operator's word
+ *  2. address_missing  no address of this host lies in the prefix
+ *  3. unhealthy        `require` of the service's checks is not met
+ *  4. first_round      until every check has spoken once, what BIRD was found doing
+ *  5. (held_down)      room for the penalty of services that flap
+ *  6. (shed)           room for core/shed
+ *  7. healthy          (and ramping)
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+enum prefix_wanted {
+	PREFIX_WANTED_WITHDRAW,
+	PREFIX_WANTED_DEMOTE, /* announced at a weight that every other announcer beats */
+	PREFIX_WANTED_ANNOUNCE,
+};
+
+enum prefix_reason {
+	PREFIX_REASON_STOPPING,
+	PREFIX_REASON_DRAINED,
+	PREFIX_REASON_FORCED,
+	PREFIX_REASON_ADDRESS_MISSING,
+	PREFIX_REASON_UNHEALTHY,
+	PREFIX_REASON_FIRST_ROUND,
+	PREFIX_REASON_HEALTHY,
+};
+
+enum prefix_word { /* the operator's */
+	PREFIX_WORD_NONE,
+	PREFIX_WORD_DRAINED,
+	PREFIX_WORD_FORCED,
+};
+
+enum prefix_address {
+	PREFIX_ADDRESS_UNKNOWN, /* not asked yet, or could not be asked: says nothing */
+	PREFIX_ADDRESS_PRESENT, /* or address_check is off */
+	PREFIX_ADDRESS_MISSING,
+};
+
+#include "agent/core/service.h"
+
+struct prefix_facts {
+	bool stopping;
+	enum prefix_word word;
+	enum prefix_address address;
+	enum service_health health;
+	bool all_spoken;	  /* every check of the service has spoken once */
+	enum prefix_wanted found; /* what BIRD was found doing when the agent began with it */
+};
+
+struct prefix_verdict {
+	enum prefix_wanted wanted;
+	enum prefix_reason reason;
+};
+
+struct prefix_verdict prefix_decide(const struct prefix_facts *facts);
+
+/* "announce", "demote", "withdraw" */
+const char *prefix_wanted_name(enum prefix_wanted wanted);
+/* "stopping", "drained", ... as in the list above */
+const char *prefix_reason_name(enum prefix_reason reason);
+
+#endif

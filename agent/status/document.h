@@ -1,0 +1,28 @@
+#ifndef REDSHANK_STATUS_DOCUMENT_H
+#define REDSHANK_STATUS_DOCUMENT_H
+/*
+ * The document of GET /v1/status: what is configured, wanted, announced and exported, and why.
+ *   services.NAME.prefixes.PREFIX.{wanted,announced,exported,weight,reason,since,elsewhere}
+ *   services.NAME.checks.NAME.{state,reason,outcomes,since}
+ *   services.NAME.health; bird.{link,version,error,alarm,settled,sessions,sessions_up}; node,
+ * version, format Unknown is null. Only this module and the manual know the form; `format` counts
+ * its versions.
+ */
+#include "agent/bird/apply.h"
+#include "agent/config/config.h"
+#include "agent/core/engine.h"
+
+struct document_facts {
+	const struct config *config;
+	const struct engine *engine;
+	const struct apply *apply;
+	/* The text of a check's last report; "" when there is none. */
+	const char *(*check_reason)(void *userdata, size_t service, size_t check);
+	void *userdata;
+	bool stopping;
+};
+
+/* JSON text with a final newline; heap, owned by the caller; NULL when there is no memory. */
+char *document_status(const struct document_facts *facts);
+
+#endif

@@ -1,0 +1,11 @@
+#ifndef REDSHANK_SYSTEM_NOTIFY_H
+#define REDSHANK_SYSTEM_NOTIFY_H
+/* sd_notify(3): what the agent tells systemd about itself. Nothing happens without NOTIFY_SOCKET.
+ */
+
+void notify_ready(void);
+void notify_reloading(void);
+void notify_stopping(void);
+void notify_status(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+#endif

@@ -1,0 +1,38 @@
+#ifndef REDSHANK_PROBES_RUN_H
+#define REDSHANK_PROBES_RUN_H
+/*
+ * Runs one check on its schedule: begin, deadline, report, next start. One run_check per configured
+ * check. The judgement and the next start come from the caller (the engine), through run_ops.
+ */
+#include "probes/probe.h"
+
+struct run_check;
+
+struct run_ops {
+	/* One report. `duration_us` from begin to report; 0 for a death told between attempts.
+	 * Called from the loop, never from inside run_check_new(). Returns when the next attempt
+	 * must start. A death told between attempts only moves the next start forward. */
+	struct monotime (*report)(void *userdata, const struct probe_report *report,
+		struct monotime started, uint64_t duration_us);
+	void *userdata;
+};
+
+/*
+ * Opens the probe and begins its first attempt at `first`. `timeout_ms` bounds each attempt as a
+ * whole; past it the outcome is bad, "timeout after 500ms". When the loop itself was late (the
+ * agent was stopped or starved), what is readable is read before a deadline is held against it.
+ * Heap. 0 or negative errno.
+ */
+int run_check_new(struct run_check **ret, const struct probe_type *type, const void *settings,
+	const struct probe_host *host, uint64_t timeout_ms, struct monotime first,
+	const struct run_ops *ops);
+/* Never calls back again. May be called from inside the report callback. */
+void run_check_free(struct run_check *r);
+/* The next attempt starts now (unless one is under way). */
+void run_check_now(struct run_check *r);
+
+/* When the first of n checks of one interval starts, so that they do not all run at once: an offset
+ * in ms below interval_ms, even over the n. */
+uint64_t run_spread_ms(uint64_t interval_ms, unsigned index, unsigned n);
+
+#endif
