@@ -2,11 +2,26 @@
 #define REDSHANK_SYSTEM_LOG_H
 /*
  * The log: the journal when stderr is the journal's, else lines on stderr. One line an event,
- * object first: "service dns: up -> down (...)". Levels as syslog's. Never blocks, never fails.
+ * object first: "service dns: up -> down (...)". Levels as syslog's. Never blocks, never fails:
+ * what the reader has no room for is dropped, and the next line that gets through is followed by
+ * the number of lines lost.
+ *
+ * On stderr a line is "2026-11-30T03:12:44.120Z redshankd: TEXT", in UTC, without the level. In the
+ * text control characters and bytes that are not UTF-8 are shown as \xNN; it is cut at
+ * LOG_TEXT_MAX.
  */
+#include <stdbool.h>
 #include <syslog.h>
 
-void log_init(int max_level); /* LOG_INFO, LOG_DEBUG */
+#define LOG_TEXT_MAX 1024
+
+/*
+ * What is less urgent than `max_level` (LOG_INFO, LOG_DEBUG) is not logged; before this call, what
+ * is below LOG_INFO. to_stderr: lines on stderr even where it is the journal's. Also ignores
+ * SIGPIPE, for whoever reads stderr may go away.
+ */
+void log_init(int max_level, bool to_stderr);
+/* Keeps errno. */
 void log_line(int level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #define log_error(...) log_line(LOG_ERR, __VA_ARGS__)
