@@ -1,0 +1,597 @@
+/*
+ * The glue. It owns the modules and carries facts from one to the other; it decides nothing.
+ *
+ *   probes, addresses --> engine --> apply --> BIRD
+ *                            |          |
+ *                           log     status socket
+ *
+ * Start: apply looks at what BIRD does (at most a second), the engine takes that as found, then the
+ * checks begin. Every fact goes the same way: into the engine, engine_decide(), and what is wanted
+ * into apply, which writes to BIRD before anything else happens; the log comes after that.
+ *
+ * Reload: the new configuration is built aside. A check that is configured as before keeps its
+ * running probe, and the settings that the probe borrowed move into the new configuration. The old
+ * configuration is freed last.
+ *
+ * Stop: with TERM the engine wants each service by its on_stop, and the agent stays until BIRD has
+ * done it or the time is over; with USR2 it leaves at once and BIRD keeps what was true.
+ */
+#include "agent/agent.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <systemd/sd-event.h>
+
+#include "agent/base/clock.h"
+#include "agent/bird/apply.h"
+#include "agent/checks.h"
+#include "agent/core/engine.h"
+#include "agent/narrate.h"
+#include "agent/status/document.h"
+#include "agent/status/http.h"
+#include "agent/system/addresses.h"
+#include "agent/system/log.h"
+#include "agent/system/notify.h"
+#include "agent/system/units.h"
+
+#define AGENT_COALESCE_MS 20   /* announcements that recover together go together */
+#define AGENT_STOP_MAX_MS 5000 /* for BIRD to settle; well below TimeoutStopSec */
+
+struct agent {
+	sd_event *event;
+	char *config_path;
+	struct config *config;
+	struct engine *engine;
+	struct apply *apply;
+	struct addresses *addresses;
+	struct probe_host host;
+	struct http *http;
+	struct checks *checks;
+	sd_event_source *deadline;
+	sd_event_source *stop_timer;
+	bool ready; /* what BIRD does is known; the engine decides */
+	bool stopping;
+};
+
+static const char *agent_check_reason(void *userdata, size_t service, size_t check)
+{
+	const struct agent *a = userdata;
+
+	return checks_reason(a->checks, service, check);
+}
+
+/* ---- what is wanted, carried out ---- */
+
+static void agent_want_all(struct agent *a)
+{
+	for (size_t s = 0; s < a->config->n_services; s++)
+		for (size_t p = 0; p < a->config->services[s].n_prefixes; p++)
+			apply_want(a->apply, s, p, engine_prefix(a->engine, s, p)->wanted);
+}
+
+static void agent_arm_deadline(struct agent *a)
+{
+	struct monotime at = engine_deadline(a->engine);
+
+	if (monotime_is_never(at)) {
+		(void)sd_event_source_set_enabled(a->deadline, SD_EVENT_OFF);
+		return;
+	}
+	(void)sd_event_source_set_time(a->deadline, at.us);
+	(void)sd_event_source_set_enabled(a->deadline, SD_EVENT_ONESHOT);
+}
+
+/* The path of a withdrawal: nothing in front of apply_flush() may wait, fork or log. */
+static void agent_decide(struct agent *a)
+{
+	const struct narrate_facts facts = {
+		.config = a->config, .check_reason = agent_check_reason, .userdata = a};
+
+	if (!a->ready)
+		return;
+	if (engine_decide(a->engine, clock_monotime())) {
+		agent_want_all(a);
+		apply_flush(a->apply);
+	}
+	agent_arm_deadline(a);
+	narrate_transitions(a->engine, &facts);
+}
+
+static int agent_on_deadline(sd_event_source *source, uint64_t us, void *userdata)
+{
+	agent_decide(userdata);
+	return 0;
+}
+
+/* ---- facts ---- */
+
+static struct monotime agent_on_report(void *userdata, size_t service, size_t check,
+	enum check_outcome outcome, struct monotime started)
+{
+	struct agent *a = userdata;
+	struct monotime now = clock_monotime();
+
+	engine_check_spoke(a->engine, service, check, outcome, now);
+	agent_decide(a);
+	return check_next_start(engine_check(a->engine, service, check), started, now);
+}
+
+static void agent_tell_addresses(struct agent *a)
+{
+	for (size_t s = 0; s < a->config->n_services; s++) {
+		const struct config_service *service = &a->config->services[s];
+
+		for (size_t p = 0; p < service->n_prefixes; p++) {
+			enum prefix_address fact = PREFIX_ADDRESS_UNKNOWN;
+
+			switch (addresses_in(a->addresses, &service->prefixes[p].prefix)) {
+			case ADDRESSES_UNKNOWN:
+				break;
+			case ADDRESSES_PRESENT:
+				fact = PREFIX_ADDRESS_PRESENT;
+				break;
+			case ADDRESSES_MISSING:
+				fact = PREFIX_ADDRESS_MISSING;
+				break;
+			}
+			if (!service->prefixes[p].address_check)
+				fact = PREFIX_ADDRESS_PRESENT;
+			engine_address(a->engine, s, p, fact);
+		}
+	}
+}
+
+static void agent_on_addresses(void *userdata)
+{
+	struct agent *a = userdata;
+
+	agent_tell_addresses(a);
+	agent_decide(a);
+}
+
+/* ---- the engine's view of a configuration ---- */
+
+struct agent_engine_view {
+	struct engine_config config;
+	struct engine_service_config *services;
+	struct engine_check_config *checks;
+	struct engine_prefix_config *prefixes;
+	char (*names)[PREFIX_TEXT_MAX];
+};
+
+static void agent_engine_view_done(struct agent_engine_view *v)
+{
+	free(v->services);
+	free(v->checks);
+	free(v->prefixes);
+	free(v->names);
+}
+
+static struct service_require agent_require(const struct config_service *service)
+{
+	struct service_require require = {.number = service->require_number};
+
+	switch (service->require) {
+	case CONFIG_REQUIRE_ALL:
+		require.kind = SERVICE_REQUIRE_ALL;
+		break;
+	case CONFIG_REQUIRE_ANY:
+		require.kind = SERVICE_REQUIRE_ANY;
+		break;
+	case CONFIG_REQUIRE_NUMBER:
+		require.kind = SERVICE_REQUIRE_NUMBER;
+		break;
+	}
+	return require;
+}
+
+static void agent_engine_view_service(struct agent_engine_view *v,
+	const struct config_service *from, struct engine_service_config *to, size_t n_checks,
+	size_t n_prefixes)
+{
+	*to = (struct engine_service_config){
+		.name = from->name,
+		.require = agent_require(from),
+		.keep_on_stop = from->on_stop == CONFIG_ON_STOP_KEEP,
+		.checks = v->checks + n_checks,
+		.n_checks = from->n_checks,
+		.prefixes = v->prefixes + n_prefixes,
+		.n_prefixes = from->n_prefixes,
+	};
+	for (size_t i = 0; i < from->n_checks; i++)
+		v->checks[n_checks + i] = (struct engine_check_config){
+			.name = from->checks[i].name,
+			.identity = from->checks[i].identity,
+			.settings =
+				{
+					.interval_ms = from->checks[i].interval_ms,
+					.fast_interval_ms = from->checks[i].fast_interval_ms,
+					.rise = from->checks[i].rise,
+					.fall = from->checks[i].fall,
+				},
+		};
+	for (size_t i = 0; i < from->n_prefixes; i++)
+		v->prefixes[n_prefixes + i] = (struct engine_prefix_config){
+			.name = prefix_format(&from->prefixes[i].prefix, v->names[n_prefixes + i]),
+			.weight = from->prefixes[i].weight,
+			.address_check = from->prefixes[i].address_check,
+		};
+}
+
+static int agent_engine_view(const struct config *config, struct agent_engine_view *ret)
+{
+	struct agent_engine_view v = {0};
+	size_t n_checks = 0, n_prefixes = 0;
+
+	for (size_t s = 0; s < config->n_services; s++) {
+		n_checks += config->services[s].n_checks;
+		n_prefixes += config->services[s].n_prefixes;
+	}
+	v.services = calloc(config->n_services, sizeof(*v.services));
+	v.checks = calloc(n_checks + 1, sizeof(*v.checks));
+	v.prefixes = calloc(n_prefixes, sizeof(*v.prefixes));
+	v.names = calloc(n_prefixes, sizeof(*v.names));
+	if (!v.services || !v.checks || !v.prefixes || !v.names) {
+		agent_engine_view_done(&v);
+		return -ENOMEM;
+	}
+	n_checks = n_prefixes = 0;
+	for (size_t s = 0; s < config->n_services; s++) {
+		agent_engine_view_service(
+			&v, &config->services[s], &v.services[s], n_checks, n_prefixes);
+		n_checks += config->services[s].n_checks;
+		n_prefixes += config->services[s].n_prefixes;
+	}
+	v.config = (struct engine_config){
+		.coalesce_ms = AGENT_COALESCE_MS,
+		.services = v.services,
+		.n_services = config->n_services,
+	};
+	*ret = v;
+	return 0;
+}
+
+static int agent_configure_engine(struct agent *a, const struct config *config)
+{
+	_cleanup_(agent_engine_view_done) struct agent_engine_view view = {0};
+	int r;
+
+	r = agent_engine_view(config, &view);
+	if (r < 0)
+		return r;
+	return engine_configure(a->engine, &view.config, clock_monotime());
+}
+
+/* ---- start, reload, stop ---- */
+
+static void agent_on_ready(void *userdata)
+{
+	struct agent *a = userdata;
+
+	for (size_t s = 0; s < a->config->n_services; s++)
+		for (size_t p = 0; p < a->config->services[s].n_prefixes; p++)
+			engine_found(a->engine, s, p, apply_found(a->apply, s, p));
+	a->ready = true;
+	agent_tell_addresses(a);
+	agent_decide(a);
+	agent_want_all(a);
+	apply_flush(a->apply);
+	checks_start(a->checks);
+	notify_ready();
+	log_notice("watching %zu services", a->config->n_services);
+}
+
+/* BIRD did what was wanted of it, or is away: then the fragments say it for when it comes back. */
+static bool agent_may_leave(const struct agent *a)
+{
+	const struct apply_status *status = apply_status(a->apply);
+
+	return status->settled || status->link == APPLY_LINK_AWAY ||
+	       status->link == APPLY_LINK_REFUSED;
+}
+
+static void agent_on_changed(void *userdata)
+{
+	struct agent *a = userdata;
+
+	if (a->stopping && agent_may_leave(a))
+		(void)sd_event_exit(a->event, 0);
+}
+
+static int agent_on_stop_timeout(sd_event_source *source, uint64_t us, void *userdata)
+{
+	struct agent *a = userdata;
+
+	log_warning("stop: BIRD has not confirmed within %d ms; the fragments hold what is wanted",
+		AGENT_STOP_MAX_MS);
+	return sd_event_exit(a->event, 0);
+}
+
+/* TERM, INT. A second one does not wait for BIRD. */
+static int agent_on_stop(sd_event_source *source, const struct signalfd_siginfo *si, void *userdata)
+{
+	struct agent *a = userdata;
+
+	if (a->stopping || !a->ready)
+		return sd_event_exit(a->event, 0);
+	log_notice("stopping: each service by its on_stop");
+	notify_stopping();
+	a->stopping = true;
+	checks_stop(a->checks);
+	engine_stop(a->engine);
+	agent_decide(a);
+	if (agent_may_leave(a))
+		return sd_event_exit(a->event, 0);
+	return sd_event_add_time_relative(a->event, &a->stop_timer, CLOCK_BOOTTIME,
+		AGENT_STOP_MAX_MS * 1000ULL, 0, agent_on_stop_timeout, a);
+}
+
+static int agent_on_leave(
+	sd_event_source *source, const struct signalfd_siginfo *si, void *userdata)
+{
+	struct agent *a = userdata;
+
+	log_notice("leaving: BIRD keeps what is announced now");
+	notify_stopping();
+	return sd_event_exit(a->event, 0);
+}
+
+static int agent_on_check_now(
+	sd_event_source *source, const struct signalfd_siginfo *si, void *userdata)
+{
+	struct agent *a = userdata;
+
+	log_notice("checking everything now");
+	checks_now(a->checks);
+	return 0;
+}
+
+static bool agent_same_text(const char *a, const char *b)
+{
+	return (!a && !b) || (a && b && strcmp(a, b) == 0);
+}
+
+static bool agent_same_sessions(const struct schema_strings *a, const struct schema_strings *b)
+{
+	if (a->n != b->n)
+		return false;
+	for (size_t i = 0; i < a->n; i++)
+		if (strcmp(a->items[i], b->items[i]) != 0)
+			return false;
+	return true;
+}
+
+/* What a reload does not change: the ways in and out of the agent. Said, not ignored. */
+static void agent_warn_fixed(const struct config *old, const struct config *new)
+{
+	if (!agent_same_text(old->bird.socket, new->bird.socket) ||
+		!agent_same_text(old->bird.fragments, new->bird.fragments) ||
+		old->bird.control != new->bird.control ||
+		!agent_same_sessions(&old->bird.sessions, &new->bird.sessions))
+		log_warning("reload: `bird` has changed, which takes a restart of the agent");
+	if (!agent_same_text(old->status.socket, new->status.socket) ||
+		!agent_same_text(old->status.group, new->status.group) ||
+		!agent_same_text(old->status.listen, new->status.listen))
+		log_warning("reload: `status` has changed, which takes a restart of the agent");
+}
+
+static void agent_log_problems(const struct problems *problems)
+{
+	for (size_t i = 0; i < problems->n; i++)
+		log_line(problems->items[i].level == PROBLEM_ERROR ? LOG_ERR : LOG_WARNING,
+			"configuration: %s", problems->items[i].text);
+	if (problems->n_dropped > 0)
+		log_error("configuration: and %zu more problems", problems->n_dropped);
+}
+
+/* Swaps the configuration. Everything that can fail comes before anything changes. */
+static int agent_swap(struct agent *a, struct config *config)
+{
+	struct config *old = a->config;
+	struct checks_change *change;
+	int r;
+
+	r = checks_prepare(a->checks, old, config, &change);
+	if (r < 0)
+		return r;
+	r = apply_configure(a->apply, config);
+	if (r >= 0) {
+		r = agent_configure_engine(a, config);
+		if (r < 0) {
+			/* Ours is the memory that was freed a moment ago: it is there. */
+			int back = apply_configure(a->apply, old);
+
+			assert(back >= 0);
+		}
+	}
+	if (r < 0) {
+		checks_change_free(change);
+		return r;
+	}
+	checks_commit(a->checks, change);
+	a->config = config;
+	agent_tell_addresses(a);
+	agent_decide(a);
+	agent_want_all(a);
+	apply_flush(a->apply);
+	checks_start(a->checks);
+	config_free(old);
+	return 0;
+}
+
+static int agent_on_reload(
+	sd_event_source *source, const struct signalfd_siginfo *si, void *userdata)
+{
+	_cleanup_config_ struct config *config = NULL;
+	struct agent *a = userdata;
+	struct problems problems;
+	int r;
+
+	if (a->stopping || !a->ready)
+		return 0;
+	notify_reloading();
+	problems_init(&problems);
+	r = config_load(a->config_path, probe_types, &config, &problems);
+	agent_log_problems(&problems);
+	problems_done(&problems);
+	if (r >= 0) {
+		agent_warn_fixed(a->config, config);
+		r = agent_swap(a, config);
+		if (r >= 0)
+			(void)TAKE_PTR(config);
+	}
+	if (r < 0)
+		log_error("reload: %s; what ran keeps running", strerror(-r));
+	else
+		log_notice("reloaded: watching %zu services", a->config->n_services);
+	notify_ready();
+	return 0;
+}
+
+/* ---- the agent's life ---- */
+
+static char *agent_status(void *userdata)
+{
+	struct agent *a = userdata;
+	const struct document_facts facts = {
+		.config = a->config,
+		.engine = a->engine,
+		.apply = a->apply,
+		.check_reason = agent_check_reason,
+		.userdata = a,
+		.stopping = a->stopping,
+	};
+
+	return document_status(&facts);
+}
+
+static int agent_add_signals(struct agent *a)
+{
+	static const struct {
+		int number;
+		sd_event_signal_handler_t handler;
+	} signals[] = {
+		{SIGTERM, agent_on_stop},
+		{SIGINT, agent_on_stop},
+		{SIGHUP, agent_on_reload},
+		{SIGUSR1, agent_on_check_now},
+		{SIGUSR2, agent_on_leave},
+	};
+	sigset_t blocked;
+
+	(void)signal(SIGPIPE, SIG_IGN);
+	(void)sigemptyset(&blocked);
+	(void)sigaddset(&blocked, SIGCHLD); /* sd_event_add_child() asks for it */
+	for (size_t i = 0; i < ELEMENTSOF(signals); i++)
+		(void)sigaddset(&blocked, signals[i].number);
+	if (sigprocmask(SIG_BLOCK, &blocked, NULL) < 0)
+		return -errno;
+	for (size_t i = 0; i < ELEMENTSOF(signals); i++) {
+		int r = sd_event_add_signal(
+			a->event, NULL, signals[i].number, signals[i].handler, a);
+
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+/* Every check may hold a descriptor or two: take what the hard limit gives. */
+static void agent_raise_limits(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+		limit.rlim_cur = limit.rlim_max;
+		(void)setrlimit(RLIMIT_NOFILE, &limit);
+	}
+	(void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+}
+
+static int agent_init(struct agent *a)
+{
+	const struct apply_ops apply_ops = {
+		.ready = agent_on_ready, .changed = agent_on_changed, .userdata = a};
+	const struct checks_ops checks_ops = {.report = agent_on_report, .userdata = a};
+	const struct http_ops http_ops = {.status = agent_status, .userdata = a};
+	struct error error = {0};
+	int r;
+
+	agent_raise_limits();
+	r = sd_event_default(&a->event);
+	if (r < 0)
+		return r;
+	r = agent_add_signals(a);
+	if (r < 0)
+		return r;
+	r = sd_event_add_time(
+		a->event, &a->deadline, CLOCK_BOOTTIME, UINT64_MAX, 1000, agent_on_deadline, a);
+	if (r < 0)
+		return r;
+	(void)sd_event_source_set_enabled(a->deadline, SD_EVENT_OFF);
+	(void)sd_event_source_set_description(a->deadline, "engine-deadline");
+	r = addresses_new(&a->addresses, a->event, agent_on_addresses, a);
+	if (r < 0)
+		return r;
+	a->host.event = a->event;
+	r = units_new(&a->host.units, a->event, NULL);
+	if (r < 0)
+		return r;
+	a->engine = engine_new();
+	if (!a->engine)
+		return -ENOMEM;
+	r = checks_new(&a->checks, &a->host, a->config, &checks_ops);
+	if (r < 0)
+		return r;
+	r = agent_configure_engine(a, a->config);
+	if (r < 0)
+		return r;
+	r = apply_new(&a->apply, a->event, &a->config->bird, &apply_ops);
+	if (r < 0)
+		return r;
+	r = apply_configure(a->apply, a->config);
+	if (r < 0)
+		return r;
+	r = http_new(&a->http, a->event, &a->config->status, &http_ops, &error);
+	if (r < 0) {
+		log_error("%s", error.text);
+		return r;
+	}
+	return apply_start(a->apply);
+}
+
+static void agent_done(struct agent *a)
+{
+	http_free(a->http);
+	checks_free(a->checks);
+	apply_free(a->apply);
+	engine_free(a->engine);
+	units_free(a->host.units);
+	addresses_free(a->addresses);
+	sd_event_source_disable_unref(a->deadline);
+	sd_event_source_disable_unref(a->stop_timer);
+	sd_event_unref(a->event);
+	config_free(a->config);
+	free(a->config_path);
+}
+
+int agent_run(const char *config_path, struct config *config)
+{
+	_cleanup_(agent_done) struct agent a = {.config = config};
+	int r;
+
+	a.config_path = strdup(config_path);
+	if (!a.config_path)
+		return -ENOMEM;
+	log_notice("redshankd " REDSHANK_VERSION " starts on %s", config->node);
+	r = agent_init(&a);
+	if (r >= 0)
+		r = sd_event_loop(a.event);
+	if (r < 0)
+		log_error("cannot go on: %s", strerror(-r));
+	return r;
+}

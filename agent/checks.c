@@ -1,0 +1,266 @@
+/*
+ * Checks lie in one array, those of the first service first. Each is a heap object of its own,
+ * because its probe's callbacks hold its address; a reload moves the pointers, not the objects.
+ */
+#include "agent/checks.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+#include "agent/base/clock.h"
+#include "agent/system/log.h"
+
+struct checks_item {
+	struct checks *parent;
+	const char *service_name, *name; /* the configuration's */
+	size_t service, index;
+	struct run_check *run; /* NULL: does not run (yet) */
+	bool kept;	       /* a reload in preparation keeps it */
+	char reason[PROBE_REASON_MAX];
+};
+
+struct checks_list {
+	struct checks_item **items;
+	size_t n;
+	size_t *first; /* of each service */
+};
+
+struct checks {
+	const struct probe_host *host;
+	struct config *config;
+	struct checks_ops ops;
+	struct checks_list list;
+};
+
+struct checks_change {
+	struct config *config;
+	struct checks_list list;
+};
+
+static struct config_check *checks_configured(struct config *config, const struct checks_item *item)
+{
+	return &config->services[item->service].checks[item->index];
+}
+
+static struct monotime checks_on_report(void *userdata, const struct probe_report *report,
+	struct monotime started, uint64_t duration_us)
+{
+	struct checks_item *item = userdata;
+	struct checks *c = item->parent;
+	struct monotime next;
+
+	memcpy(item->reason, report->reason, sizeof(item->reason));
+	next = c->ops.report(c->ops.userdata, item->service, item->index, report->outcome, started);
+	log_debug("check %s/%s: %s after %llu us%s%s", item->service_name, item->name,
+		check_outcome_name(report->outcome), (unsigned long long)duration_us,
+		*item->reason ? ": " : "", item->reason);
+	return next;
+}
+
+static void checks_item_free(struct checks_item *item)
+{
+	run_check_free(item->run);
+	free(item);
+}
+
+/* Frees the items that are not kept, and the lists. */
+static void checks_list_done(struct checks_list *list)
+{
+	for (size_t i = 0; i < list->n; i++)
+		if (list->items[i] && !list->items[i]->kept)
+			checks_item_free(list->items[i]);
+	free(list->items);
+	free(list->first);
+	*list = (struct checks_list){0};
+}
+
+static int checks_list_alloc(struct checks_list *ret, const struct config *config)
+{
+	struct checks_list list = {0};
+	size_t n = 0;
+
+	for (size_t s = 0; s < config->n_services; s++)
+		n += config->services[s].n_checks;
+	list.items = calloc(n + 1, sizeof(*list.items));
+	list.first = calloc(config->n_services + 1, sizeof(*list.first));
+	if (!list.items || !list.first) {
+		free(list.items);
+		free(list.first);
+		return -ENOMEM;
+	}
+	list.n = n;
+	n = 0;
+	for (size_t s = 0; s < config->n_services; s++) {
+		list.first[s] = n;
+		n += config->services[s].n_checks;
+	}
+	*ret = list;
+	return 0;
+}
+
+/* The running check that is configured as `wanted` is; NULL where there is none. */
+static struct checks_item *checks_find(struct checks *c, struct config *old, const char *service,
+	const struct config_check *wanted)
+{
+	for (size_t i = 0; i < c->list.n; i++) {
+		struct checks_item *item = c->list.items[i];
+
+		if (strcmp(item->name, wanted->name) == 0 &&
+			strcmp(item->service_name, service) == 0)
+			return strcmp(checks_configured(old, item)->identity, wanted->identity) == 0
+				       ? item
+				       : NULL;
+	}
+	return NULL;
+}
+
+int checks_prepare(
+	struct checks *c, struct config *old, struct config *new, struct checks_change **ret)
+{
+	struct checks_change *change;
+	size_t k = 0;
+
+	change = calloc(1, sizeof(*change));
+	if (!change)
+		return -ENOMEM;
+	change->config = new;
+	if (checks_list_alloc(&change->list, new) < 0) {
+		free(change);
+		return -ENOMEM;
+	}
+	for (size_t s = 0; s < new->n_services; s++)
+		for (size_t i = 0; i < new->services[s].n_checks; i++, k++) {
+			struct checks_item *item = checks_find(
+				c, old, new->services[s].name, &new->services[s].checks[i]);
+
+			if (item)
+				item->kept = true;
+			else
+				item = calloc(1, sizeof(*item));
+			change->list.items[k] = item;
+			if (!item) {
+				checks_change_free(change);
+				return -ENOMEM;
+			}
+		}
+	*ret = change;
+	return 0;
+}
+
+void checks_change_free(struct checks_change *change)
+{
+	struct checks_list kept = change->list;
+
+	/* The kept ones belong to the list that stays: only their mark goes. */
+	for (size_t i = 0; i < kept.n; i++)
+		if (kept.items[i] && kept.items[i]->kept) {
+			kept.items[i]->kept = false;
+			kept.items[i] = NULL;
+		}
+	checks_list_done(&change->list);
+	free(change);
+}
+
+void checks_commit(struct checks *c, struct checks_change *change)
+{
+	struct checks_list *list = &change->list;
+	size_t k = 0;
+
+	for (size_t s = 0; s < change->config->n_services; s++)
+		for (size_t i = 0; i < change->config->services[s].n_checks; i++, k++) {
+			struct config_service *service = &change->config->services[s];
+			struct checks_item *item = list->items[k];
+
+			if (item->kept) {
+				struct config_check *was = checks_configured(c->config, item);
+				void *borrowed = was->settings;
+
+				was->settings = service->checks[i].settings;
+				service->checks[i].settings = borrowed;
+			}
+			item->parent = c;
+			item->service = s;
+			item->index = i;
+			item->service_name = service->name;
+			item->name = service->checks[i].name;
+		}
+	checks_list_done(&c->list);
+	c->list = *list;
+	c->config = change->config;
+	for (size_t i = 0; i < c->list.n; i++)
+		c->list.items[i]->kept = false;
+	free(change);
+}
+
+int checks_new(struct checks **ret, const struct probe_host *host, struct config *config,
+	const struct checks_ops *ops)
+{
+	struct checks_change *change;
+	struct checks *c;
+
+	c = calloc(1, sizeof(*c));
+	if (!c)
+		return -ENOMEM;
+	*c = (struct checks){.host = host, .config = config, .ops = *ops};
+	if (checks_prepare(c, config, config, &change) < 0) {
+		free(c);
+		return -ENOMEM;
+	}
+	checks_commit(c, change);
+	*ret = c;
+	return 0;
+}
+
+void checks_free(struct checks *c)
+{
+	if (!c)
+		return;
+	checks_list_done(&c->list);
+	free(c);
+}
+
+void checks_start(struct checks *c)
+{
+	const struct run_ops ops = {.report = checks_on_report};
+	struct monotime now = clock_monotime();
+
+	for (size_t i = 0; i < c->list.n; i++) {
+		struct checks_item *item = c->list.items[i];
+		const struct config_check *check = checks_configured(c->config, item);
+		struct run_ops its = ops;
+		uint64_t spread;
+		int r;
+
+		if (item->run)
+			continue;
+		its.userdata = item;
+		/* The first outcome is worth having soon: spread over the fast interval. */
+		spread = run_spread_ms(check->fast_interval_ms, (unsigned)i, (unsigned)c->list.n);
+		r = run_check_new(&item->run, check->type, check->settings, c->host,
+			check->timeout_ms, monotime_add_ms(now, spread), &its);
+		if (r < 0)
+			log_error("check %s/%s: cannot be started: %s", item->service_name,
+				item->name, strerror(-r));
+	}
+}
+
+void checks_stop(struct checks *c)
+{
+	for (size_t i = 0; i < c->list.n; i++) {
+		run_check_free(c->list.items[i]->run);
+		c->list.items[i]->run = NULL;
+	}
+}
+
+void checks_now(struct checks *c)
+{
+	for (size_t i = 0; i < c->list.n; i++)
+		if (c->list.items[i]->run)
+			run_check_now(c->list.items[i]->run);
+}
+
+const char *checks_reason(const struct checks *c, size_t service, size_t check)
+{
+	return c->list.items[c->list.first[service] + check]->reason;
+}

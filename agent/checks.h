@@ -1,0 +1,44 @@
+#ifndef REDSHANK_AGENT_CHECKS_H
+#define REDSHANK_AGENT_CHECKS_H
+/*
+ * The running checks of a configuration: which probes run, what each said last, and which of them a
+ * reload keeps. A check that is configured as before keeps its probe, schedule and last reason; the
+ * settings that its probe borrows move into the new configuration, so that the old one can be
+ * freed.
+ */
+#include "agent/config/config.h"
+#include "probes/run.h"
+
+struct checks;
+struct checks_change;
+
+struct checks_ops {
+	/* One report of a check, by its place in the configuration. Returns when to run it next. */
+	struct monotime (*report)(void *userdata, size_t service, size_t check,
+		enum check_outcome outcome, struct monotime started);
+	void *userdata;
+};
+
+/* For the checks of `config`; none runs before checks_start(). `host` and `config` outlive it.
+ * Heap. 0 or -ENOMEM. */
+int checks_new(struct checks **ret, const struct probe_host *host, struct config *config,
+	const struct checks_ops *ops);
+void checks_free(struct checks *c);
+
+/* Starts every check that does not run yet, spread over its interval. */
+void checks_start(struct checks *c);
+/* Ends every attempt; none reports any more. */
+void checks_stop(struct checks *c);
+/* Every check runs now. */
+void checks_now(struct checks *c);
+
+/* A reload in two steps: what can fail, then what cannot. 0 or -ENOMEM with nothing changed. */
+int checks_prepare(
+	struct checks *c, struct config *old, struct config *new, struct checks_change **ret);
+void checks_commit(struct checks *c, struct checks_change *change);
+void checks_change_free(struct checks_change *change);
+
+/* What the check said last; "" before it spoke. */
+const char *checks_reason(const struct checks *c, size_t service, size_t check);
+
+#endif

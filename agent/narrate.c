@@ -1,0 +1,178 @@
+/*
+ * A burst of transitions comes from one decision: a check, then its service, then the service's
+ * prefixes. They are read in that order and told in as few lines as say everything: the prefixes
+ * that follow their service's change stand on its line, and a line names the first few prefixes and
+ * counts the rest, so that the death of a service with 5,000 prefixes is one line, not 5,000.
+ */
+#include "agent/narrate.h"
+
+#include "agent/base/buffer.h"
+#include "agent/system/log.h"
+
+#define NARRATE_LINE_MAX 1024
+#define NARRATE_PREFIXES_NAMED 8
+
+/* Prefixes of one service that changed alike, one after the other. */
+struct narrate_group {
+	struct engine_transition first;
+	struct buffer names;
+	size_t n;
+};
+
+static const char *narrate_verb(enum prefix_wanted wanted)
+{
+	switch (wanted) {
+	case PREFIX_WANTED_ANNOUNCE:
+		return "announcing";
+	case PREFIX_WANTED_DEMOTE:
+		return "demoting";
+	case PREFIX_WANTED_WITHDRAW:
+		return "withdrawing";
+	}
+	return "?";
+}
+
+static bool narrate_alike(const struct engine_transition *a, const struct engine_transition *b)
+{
+	return a->kind == b->kind && a->service == b->service && a->from == b->from &&
+	       a->to == b->to && a->reason == b->reason;
+}
+
+static void narrate_group_add(struct narrate_group *g, const struct narrate_facts *facts,
+	const struct engine_transition *t)
+{
+	const struct config_service *service = &facts->config->services[t->service];
+	char text[PREFIX_TEXT_MAX];
+
+	if (g->n == 0)
+		g->first = *t;
+	if (g->n++ < NARRATE_PREFIXES_NAMED)
+		(void)buffer_printf(&g->names, "%s%s", g->n > 1 ? ", " : "",
+			prefix_format(&service->prefixes[t->index].prefix, text));
+}
+
+/* "withdrawing 192.0.2.53/32, 2001:db8::53/128 and 40 more" */
+static void narrate_group_text(const struct narrate_group *g, struct buffer *line)
+{
+	(void)buffer_printf(line, "%s %s", narrate_verb((enum prefix_wanted)g->first.to),
+		buffer_string(&g->names));
+	if (g->n > NARRATE_PREFIXES_NAMED)
+		(void)buffer_printf(line, " and %zu more", g->n - NARRATE_PREFIXES_NAMED);
+}
+
+static void narrate_group_line(struct narrate_group *g, const struct narrate_facts *facts)
+{
+	_cleanup_buffer_ struct buffer line;
+
+	if (g->n == 0)
+		return;
+	buffer_init(&line, NARRATE_LINE_MAX);
+	narrate_group_text(g, &line);
+	log_info("service %s: %s (%s)", facts->config->services[g->first.service].name,
+		buffer_string(&line), prefix_reason_name(g->first.reason));
+	buffer_clear(&g->names);
+	g->n = 0;
+}
+
+static void narrate_check(const struct narrate_facts *facts, const struct engine_transition *t)
+{
+	const struct config_service *service = &facts->config->services[t->service];
+	const char *reason = facts->check_reason(facts->userdata, t->service, t->index);
+
+	log_info("check %s/%s: %s -> %s%s%s%s", service->name, service->checks[t->index].name,
+		check_state_name((enum check_state)t->from),
+		check_state_name((enum check_state)t->to), *reason ? " (" : "", reason,
+		*reason ? ")" : "");
+}
+
+/* The checks that are down, with their reasons: why a service is unhealthy. */
+static void narrate_why(const struct narrate_facts *facts, const struct engine *engine,
+	size_t service, struct buffer *line)
+{
+	const struct config_service *s = &facts->config->services[service];
+	const char *separator = " (";
+
+	for (size_t i = 0; i < s->n_checks; i++) {
+		const char *reason;
+
+		if (engine_check(engine, service, i)->state != CHECK_STATE_DOWN)
+			continue;
+		reason = facts->check_reason(facts->userdata, service, i);
+		(void)buffer_printf(line, "%scheck %s: %s", separator, s->checks[i].name,
+			*reason ? reason : "down");
+		separator = "; ";
+	}
+	if (*separator == ';')
+		(void)buffer_append_string(line, ")");
+}
+
+/* The service's own line, with the prefixes that its change moved. */
+static void narrate_service(const struct narrate_facts *facts, const struct engine *engine,
+	const struct engine_transition *t, struct narrate_group *moved)
+{
+	_cleanup_buffer_ struct buffer line;
+
+	buffer_init(&line, NARRATE_LINE_MAX);
+	(void)buffer_printf(&line, "service %s: %s -> %s", facts->config->services[t->service].name,
+		service_health_name((enum service_health)t->from),
+		service_health_name((enum service_health)t->to));
+	if (t->to == SERVICE_HEALTH_UNHEALTHY)
+		narrate_why(facts, engine, t->service, &line);
+	if (moved->n > 0) {
+		(void)buffer_append_string(&line, ", ");
+		narrate_group_text(moved, &line);
+		buffer_clear(&moved->names);
+		moved->n = 0;
+	}
+	log_info("%s", buffer_string(&line));
+}
+
+/* True when the prefix moved because its service did: the reason is the service's health. */
+static bool narrate_follows(
+	const struct engine_transition *service, const struct engine_transition *prefix)
+{
+	return service->service == prefix->service &&
+	       ((service->to == SERVICE_HEALTH_UNHEALTHY &&
+			prefix->reason == PREFIX_REASON_UNHEALTHY) ||
+		       (service->to == SERVICE_HEALTH_HEALTHY &&
+			       prefix->reason == PREFIX_REASON_HEALTHY));
+}
+
+void narrate_transitions(struct engine *engine, const struct narrate_facts *facts)
+{
+	struct engine_transition t, service = {0};
+	struct narrate_group group = {0};
+	bool service_open = false;
+
+	buffer_init(&group.names, NARRATE_LINE_MAX);
+	while (engine_next_transition(engine, &t)) {
+		bool joins = t.kind == ENGINE_TRANSITION_PREFIX &&
+			     (group.n == 0 || narrate_alike(&group.first, &t)) &&
+			     (!service_open || narrate_follows(&service, &t));
+
+		if (!joins) {
+			if (service_open)
+				narrate_service(facts, engine, &service, &group);
+			else
+				narrate_group_line(&group, facts);
+			service_open = false;
+		}
+		switch (t.kind) {
+		case ENGINE_TRANSITION_CHECK:
+			narrate_check(facts, &t);
+			break;
+		case ENGINE_TRANSITION_SERVICE:
+			service = t;
+			service_open = true;
+			break;
+		case ENGINE_TRANSITION_PREFIX:
+			narrate_group_add(&group, facts, &t);
+			break;
+		}
+	}
+	if (service_open)
+		narrate_service(facts, engine, &service, &group);
+	else
+		narrate_group_line(&group, facts);
+	buffer_done(&group.names);
+}
