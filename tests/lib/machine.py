@@ -1,0 +1,113 @@
+"""A real systemd in a container of its own, for what only systemd can show.
+
+    with Machine({"x.service": UNIT_TEXT}) as machine:
+        machine.systemctl("start", "x.service")
+
+systemd-nspawn boots the host's own /usr with an empty /etc and /var on tmpfs, in a network
+namespace of the lab; nothing of the host's systemd takes part. Files are handed in as a dict of
+path: text. What boots, writes and starts in there ends with the lab (guardian.py).
+"""
+
+import os
+import subprocess
+
+from lib.netns import Cannot, Lab, Process, find
+from lib.wait import until
+
+HIERARCHIES = ("/sys/fs/cgroup/systemd", "/sys/fs/cgroup/unified")
+BOOT = (
+    "systemd.unit=basic.target",
+    "systemd.mask=systemd-firstboot.service",
+    "systemd.mask=nftables.service",
+)
+
+
+class Machine:
+    """`files`: text by absolute path in the machine, read-only there. `binds`: (host, machine) paths."""
+
+    def __init__(self, files=None, binds=(), lab=None):
+        if not find("systemd-nspawn"):
+            raise Cannot("not installed: systemd-container")
+        if not all(os.access(path, os.W_OK) for path in HIERARCHIES):
+            raise Cannot("no systemd cgroup hierarchies (/sys/fs/cgroup/systemd and unified)")
+        self.own_lab = lab is None
+        self.lab = lab or Lab()
+        self.host = self.lab.host("machine")
+        self.name = self.lab.id
+        self.leader = None
+        for hierarchy in HIERARCHIES:
+            self.lab.cgroup(os.path.join(hierarchy, self.name))
+        binds = [*binds]
+        for n, (path, text) in enumerate((files or {}).items()):
+            source = self.host.path(f"file-{n}")
+            with open(source, "w", encoding="utf-8") as f:
+                f.write(text)
+            os.chmod(source, 0o644)
+            binds.append((source, path))
+        self._boot(binds)
+
+    def _boot(self, binds):
+        groups = [os.path.join(h, self.name, "cgroup.procs") for h in HIERARCHIES]
+        enter = "for group; do [ \"$group\" = -- ] && break; echo $$ >\"$group\"; shift; done; shift; exec \"$@\""
+        nspawn = [
+            "systemd-nspawn", "--boot", "--quiet", "--register=no", "--keep-unit", "--console=pipe",
+            f"--machine={self.name}", "--directory=/", "--volatile=yes",
+            f"--network-namespace-path={self.host.netns}",
+            *[f"--bind-ro={source}:{target}" for source, target in binds], *BOOT,
+        ]
+        self.process = Process(["sh", "-c", enter, "sh", *groups, "--", *nspawn], self.host.path("boot.log"))
+        try:
+            self.leader = until(self._find_leader, 20, "a systemd in the container")
+            until(lambda: self._booted() or not self.process.alive(), 30, "basic.target in the container")
+        finally:
+            if not self.leader or not self.process.alive():
+                with open(self.host.path("boot.log"), encoding="utf-8", errors="replace") as f:
+                    print(f.read()[-2000:])
+
+    def _find_leader(self):
+        with open(f"/proc/{self.process.pid}/task/{self.process.pid}/children", encoding="ascii") as f:
+            children = f.read().split()
+        return int(children[0]) if children else None
+
+    def _booted(self):
+        done = self.run(["systemctl", "is-active", "basic.target"], check=False)
+        return done.stdout.strip() == "active"
+
+    def argv(self, argv):
+        return ["nsenter", "-t", str(self.leader), "-a", "--", *argv]
+
+    def run(self, argv, check=True, timeout=30.0):
+        """Runs a program in the machine. A CompletedProcess with text."""
+        done = subprocess.run(self.argv(argv), capture_output=True, text=True, timeout=timeout, check=False)
+        if check and done.returncode != 0:
+            raise AssertionError(f"{' '.join(argv)}: exit {done.returncode}: {done.stderr or done.stdout}")
+        return done
+
+    def start(self, argv, log):
+        """Starts a program in the machine that stays. Its log is on the host's side."""
+        return Process(self.argv(argv), self.host.path(log))
+
+    def systemctl(self, *words, check=True):
+        return self.run(["systemctl", "--no-pager", *words], check=check).stdout.strip()
+
+    def show(self, unit, what):
+        return self.systemctl("show", "-P", what, unit)
+
+    def write(self, path, text):
+        subprocess.run(self.argv(["sh", "-c", 'mkdir -p "$(dirname "$1")"; cat >"$1"', "sh", path]),
+                       input=text, text=True, check=True)
+
+    def journal(self, unit):
+        return self.run(["journalctl", "--no-pager", "-o", "cat", "-u", unit], check=False).stdout
+
+    def close(self):
+        if self.process.alive():
+            self.process.kill()
+        if self.own_lab:
+            self.lab.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
