@@ -1,0 +1,190 @@
+/*
+ * The status document.
+ *
+ * It sets three kinds of knowledge side by side and never mixes them: what is configured, what the
+ * engine wants and why, and what BIRD was read to be doing. Where BIRD is away, its facts are null,
+ * never a guess from what was wanted.
+ *
+ * Written straight into text while the loop waits, so it must stay quick: with 5,000 prefixes a few
+ * milliseconds. docs/status.md describes every key; whoever adds one adds it there.
+ */
+#include "agent/status/document.h"
+
+#include <string.h>
+
+#include "agent/base/clock.h"
+#include "agent/status/json.h"
+
+#define DOCUMENT_FORMAT 1
+#define DOCUMENT_MAX (32 * 1024 * 1024) /* some 100,000 prefixes */
+
+struct document {
+	const struct document_facts *facts;
+	struct json_writer json;
+	/* One reading of both clocks for the whole document, so that equal times look equal. */
+	struct monotime now;
+	struct walltime wall;
+	/* The time written last: prefixes change together, and formatting is the costly part. */
+	struct monotime last;
+	char last_text[CLOCK_TEXT_MAX];
+};
+
+static const char *null_if_empty(const char *text)
+{
+	return text && text[0] ? text : NULL;
+}
+
+static void put_time(struct document *d, const char *key, struct monotime t)
+{
+	if (monotime_is_never(t)) {
+		json_null(&d->json, key);
+		return;
+	}
+	if (t.us != d->last.us || !d->last_text[0]) {
+		struct walltime wall = {d->wall.us + ((int64_t)t.us - (int64_t)d->now.us)};
+
+		d->last = t;
+		(void)clock_format(wall, d->last_text);
+	}
+	json_string(&d->json, key, d->last_text);
+}
+
+static const char *link_name(enum apply_link link)
+{
+	switch (link) {
+	case APPLY_LINK_AWAY:
+		return "away";
+	case APPLY_LINK_GREETING:
+		return "greeting";
+	case APPLY_LINK_UP:
+		return "up";
+	case APPLY_LINK_REFUSED:
+		return "refused";
+	}
+	abort();
+}
+
+static void put_bird(struct document *d)
+{
+	const struct apply_status *s = apply_status(d->facts->apply);
+	bool up = s->link == APPLY_LINK_UP;
+	struct json_writer *w = &d->json;
+
+	json_open_object(w, "bird");
+	json_string(w, "link", link_name(s->link));
+	json_string(w, "version", null_if_empty(s->version));
+	json_string(w, "error", null_if_empty(s->error));
+	json_string(w, "alarm", null_if_empty(s->alarm));
+	if (up) {
+		json_bool(w, "settled", s->settled);
+		json_number(w, "sessions", s->sessions);
+		json_number(w, "sessions_up", s->sessions_up);
+	} else {
+		json_null(w, "settled");
+		json_null(w, "sessions");
+		json_null(w, "sessions_up");
+	}
+	json_number(w, "commands_sent", s->commands_sent);
+	json_number(w, "repairs", s->repairs);
+	json_number(w, "fragments_repaired", s->fragments_repaired);
+	json_close(w);
+}
+
+static void put_known(struct json_writer *w, const char *key, enum apply_known known)
+{
+	switch (known) {
+	case APPLY_UNKNOWN:
+		json_null(w, key);
+		return;
+	case APPLY_NO:
+		json_bool(w, key, false);
+		return;
+	case APPLY_YES:
+		json_bool(w, key, true);
+		return;
+	}
+	abort();
+}
+
+static void put_prefix(struct document *d, size_t service, size_t index)
+{
+	const struct config_prefix *configured =
+		&d->facts->config->services[service].prefixes[index];
+	const struct engine_prefix *wanted = engine_prefix(d->facts->engine, service, index);
+	const struct apply_observed *seen = apply_observed(d->facts->apply, service, index);
+	char name[PREFIX_TEXT_MAX];
+	struct json_writer *w = &d->json;
+
+	json_open_object(w, prefix_format(&configured->prefix, name));
+	json_string(w, "wanted", prefix_wanted_name(wanted->wanted));
+	put_known(w, "announced", seen->announced);
+	if (seen->exported < 0)
+		json_null(w, "exported");
+	else
+		json_number(w, "exported", (uint64_t)seen->exported);
+	json_number(w, "weight", wanted->weight);
+	json_string(w, "reason", prefix_reason_name(wanted->reason));
+	put_time(d, "since", wanted->since);
+	json_string(w, "elsewhere", null_if_empty(seen->elsewhere));
+	json_close(w);
+}
+
+static void put_check(struct document *d, size_t service, size_t index)
+{
+	const struct document_facts *f = d->facts;
+	const struct check *check = engine_check(f->engine, service, index);
+	struct json_writer *w = &d->json;
+
+	json_open_object(w, f->config->services[service].checks[index].name);
+	json_string(w, "state", check_state_name(check->state));
+	json_string(w, "reason", null_if_empty(f->check_reason(f->userdata, service, index)));
+	json_open_array(w, "outcomes");
+	for (unsigned age = check->n_history; age > 0; age--)
+		json_string(w, NULL, check_outcome_name(check_history(check, age - 1)));
+	json_close(w);
+	put_time(d, "since", check->since);
+	json_close(w);
+}
+
+static void put_service(struct document *d, size_t index)
+{
+	const struct config_service *service = &d->facts->config->services[index];
+	struct json_writer *w = &d->json;
+
+	json_open_object(w, service->name);
+	json_string(w, "health", service_health_name(engine_health(d->facts->engine, index)));
+	json_open_object(w, "prefixes");
+	for (size_t i = 0; i < service->n_prefixes; i++)
+		put_prefix(d, index, i);
+	json_close(w);
+	json_open_object(w, "checks");
+	for (size_t i = 0; i < service->n_checks; i++)
+		put_check(d, index, i);
+	json_close(w);
+	json_close(w);
+}
+
+char *document_status(const struct document_facts *facts)
+{
+	_cleanup_buffer_ struct buffer out;
+	struct document d = {.facts = facts, .now = clock_monotime(), .wall = clock_walltime()};
+	struct json_writer *w = &d.json;
+
+	buffer_init(&out, DOCUMENT_MAX);
+	json_writer_init(w, &out);
+	json_open_object(w, NULL);
+	json_number(w, "format", DOCUMENT_FORMAT);
+	json_string(w, "version", REDSHANK_VERSION);
+	json_string(w, "node", facts->config->node);
+	put_time(&d, "time", d.now);
+	json_bool(w, "stopping", facts->stopping);
+	put_bird(&d);
+	json_open_object(w, "services");
+	for (size_t i = 0; i < facts->config->n_services; i++)
+		put_service(&d, i);
+	json_close(w);
+	json_close(w);
+	if (json_writer_error(w) < 0 || buffer_append(&out, "\n", 1) < 0)
+		return NULL;
+	return TAKE_PTR(out.data);
+}

@@ -1,0 +1,497 @@
+/*
+ * The status server: libmicrohttpd, driven by the agent's own event loop.
+ *
+ * Every source here has the lowest priority of the loop, so whatever else is ready, a death first
+ * of all, is worked off before a byte is read from a client. libmicrohttpd keeps its sockets in an
+ * epoll of its own; that one descriptor is in our loop, and MHD_run() is called when it is ready.
+ *
+ * We accept connections ourselves and hand them over. That keeps in our hands what libmicrohttpd
+ * leaves open: a bound for each listener, so that strangers on TCP cannot shut out the operator on
+ * the Unix socket; no busy loop when the process has no descriptors left (the listener then rests);
+ * and a deadline for each connection as a whole, since its own timeout starts again with every
+ * byte. A connection carries one request. One that is not done in time has its socket shut down,
+ * which libmicrohttpd sees as a client that went away.
+ *
+ * Memory that clients can take: HTTP_REQUEST_MAX for each connection, and HTTP_DOCUMENTS_MAX
+ * documents however slowly they are read. The document is rendered at most once in a pass of the
+ * loop and shared by the requests of that pass; when all places are taken by slow readers, the
+ * newest of them is served again, and its own `time` says how old it is.
+ */
+#include "agent/status/http.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <microhttpd.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "agent/base/clock.h"
+#include "agent/status/listen.h"
+#include "agent/system/log.h"
+
+#define HTTP_PRIORITY SD_EVENT_PRIORITY_IDLE
+#define HTTP_CONNECTIONS_MAX 64 /* of each listener */
+#define HTTP_REQUEST_MAX 8192	/* bytes of request line and headers */
+#define HTTP_DEADLINE_MS 10000	/* from accept to the last byte */
+#define HTTP_DOCUMENTS_MAX 4
+#define HTTP_REST_MS 1000 /* of a listener whose accept failed */
+
+enum http_kind {
+	HTTP_UNIX,
+	HTTP_TCP,
+	HTTP_N_KINDS,
+};
+
+struct http_connection {
+	bool used;
+	bool started; /* libmicrohttpd has taken it and will say when it ends */
+	bool shut;    /* past its deadline: told to go */
+	int fd;	      /* libmicrohttpd's to close */
+	struct monotime deadline;
+};
+
+struct http_listener {
+	struct http *http;
+	int fd; /* owned; -1: not configured */
+	sd_event_source *source;
+	struct monotime rests_until; /* never: does not rest */
+	size_t n_connections;
+	struct http_connection connections[HTTP_CONNECTIONS_MAX];
+};
+
+/* The body of one response; freed by libmicrohttpd's callback with its last reader. */
+struct http_document {
+	struct http *http;
+	char *text;
+};
+
+struct http {
+	sd_event *event;
+	struct http_ops ops;
+	struct MHD_Daemon *daemon;
+	sd_event_source *epoll_source;
+	sd_event_source *timer_source;
+	struct http_listener listeners[HTTP_N_KINDS];
+	char *unix_path;
+	struct listen_file unix_file;
+	struct MHD_Response *newest; /* our reference, or NULL */
+	bool newest_is_fresh;	     /* rendered in this pass */
+	unsigned n_documents;	     /* alive, ours and those of slow readers */
+};
+
+/* --- responses --- */
+
+static void document_free(void *userdata)
+{
+	struct http_document *d = userdata;
+
+	assert(d->http->n_documents > 0);
+	d->http->n_documents--;
+	free(d->text);
+	free(d);
+}
+
+static bool response_add_headers(struct MHD_Response *response)
+{
+	return MHD_add_response_header(
+		       response, MHD_HTTP_HEADER_CONTENT_TYPE, "application/json") == MHD_YES &&
+	       MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store") ==
+		       MHD_YES &&
+	       MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close") == MHD_YES;
+}
+
+/* Renders the document into h->newest. */
+static bool document_render(struct http *h)
+{
+	struct http_document *d = calloc(1, sizeof(*d));
+	struct MHD_Response *response;
+
+	if (!d)
+		return false;
+	d->http = h;
+	d->text = h->ops.status(h->ops.userdata);
+	if (!d->text) {
+		free(d);
+		return false;
+	}
+	response = MHD_create_response_from_buffer_with_free_callback_cls(
+		strlen(d->text), d->text, document_free, d);
+	if (!response) {
+		free(d->text);
+		free(d);
+		return false;
+	}
+	h->n_documents++;
+	if (!response_add_headers(response)) {
+		MHD_destroy_response(response);
+		return false;
+	}
+	if (h->newest)
+		MHD_destroy_response(h->newest);
+	h->newest = response;
+	h->newest_is_fresh = true;
+	return true;
+}
+
+static enum MHD_Result answer_error(
+	struct MHD_Connection *connection, unsigned status, const char *allow, const char *text)
+{
+	char body[160];
+	struct MHD_Response *response;
+	enum MHD_Result r = MHD_NO;
+
+	(void)snprintf(body, sizeof(body), "{\"error\": \"%s\"}\n", text);
+	response = MHD_create_response_from_buffer(strlen(body), body, MHD_RESPMEM_MUST_COPY);
+	if (!response)
+		return MHD_NO;
+	if (response_add_headers(response) &&
+		(!allow ||
+			MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, allow) == MHD_YES))
+		r = MHD_queue_response(connection, status, response);
+	MHD_destroy_response(response);
+	return r;
+}
+
+static enum MHD_Result answer_status(struct http *h, struct MHD_Connection *connection)
+{
+	bool have = h->newest && (h->newest_is_fresh || h->n_documents >= HTTP_DOCUMENTS_MAX);
+
+	if (!have && !document_render(h))
+		return answer_error(
+			connection, MHD_HTTP_SERVICE_UNAVAILABLE, NULL, "no memory or not ready");
+	return MHD_queue_response(connection, MHD_HTTP_OK, h->newest);
+}
+
+static const struct http_route {
+	const char *path;
+	enum MHD_Result (*answer)(struct http *h, struct MHD_Connection *connection);
+} routes[] = {
+	{"/v1/status", answer_status},
+};
+
+/* Answers as soon as the headers are there: no route reads a body. */
+static enum MHD_Result on_request(void *userdata, struct MHD_Connection *connection,
+	const char *url, const char *method, const char *version, const char *upload_data,
+	size_t *upload_data_size, void **request)
+{
+	struct http *h = userdata;
+
+	for (size_t i = 0; i < ELEMENTSOF(routes); i++) {
+		if (strcmp(url, routes[i].path) != 0)
+			continue;
+		if (strcmp(method, MHD_HTTP_METHOD_GET) == 0 ||
+			strcmp(method, MHD_HTTP_METHOD_HEAD) == 0)
+			return routes[i].answer(h, connection);
+		return answer_error(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "GET, HEAD",
+			"only GET and HEAD are allowed here");
+	}
+	return answer_error(connection, MHD_HTTP_NOT_FOUND, NULL, "no such resource");
+}
+
+/* --- connections --- */
+
+static struct http_connection *connection_by_fd(
+	struct http *h, int fd, struct http_listener **ret_listener)
+{
+	for (size_t k = 0; k < HTTP_N_KINDS; k++)
+		for (size_t i = 0; i < HTTP_CONNECTIONS_MAX; i++) {
+			struct http_connection *c = &h->listeners[k].connections[i];
+
+			if (!c->used || c->fd != fd)
+				continue;
+			*ret_listener = &h->listeners[k];
+			return c;
+		}
+	return NULL;
+}
+
+static void connection_release(struct http_listener *l, struct http_connection *c)
+{
+	assert(l->n_connections > 0);
+	*c = (struct http_connection){.fd = -1};
+	l->n_connections--;
+}
+
+static void on_connection(void *userdata, struct MHD_Connection *connection, void **socket_context,
+	enum MHD_ConnectionNotificationCode code)
+{
+	struct http *h = userdata;
+	const union MHD_ConnectionInfo *info =
+		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+	struct http_listener *l;
+	struct http_connection *c;
+
+	assert(info);
+	c = connection_by_fd(h, info->connect_fd, &l);
+	assert(c);
+	switch (code) {
+	case MHD_CONNECTION_NOTIFY_STARTED:
+		c->started = true;
+		break;
+	case MHD_CONNECTION_NOTIFY_CLOSED:
+		connection_release(l, c);
+		break;
+	}
+}
+
+/* Shuts what is past its deadline. Returns the next deadline. */
+static struct monotime connections_expire(struct http *h, struct monotime now)
+{
+	struct monotime next = MONOTIME_NEVER;
+
+	for (size_t k = 0; k < HTTP_N_KINDS; k++)
+		for (size_t i = 0; i < HTTP_CONNECTIONS_MAX; i++) {
+			struct http_connection *c = &h->listeners[k].connections[i];
+
+			if (!c->used || c->shut)
+				continue;
+			if (!monotime_reached(c->deadline, now)) {
+				next = monotime_min(next, c->deadline);
+				continue;
+			}
+			c->shut = true;
+			(void)shutdown(c->fd, SHUT_RDWR);
+		}
+	return next;
+}
+
+/* Drops what libmicrohttpd could not take and has closed without a word. */
+static void connections_sweep(struct http *h)
+{
+	for (size_t k = 0; k < HTTP_N_KINDS; k++)
+		for (size_t i = 0; i < HTTP_CONNECTIONS_MAX; i++) {
+			struct http_connection *c = &h->listeners[k].connections[i];
+
+			if (c->used && !c->started)
+				connection_release(&h->listeners[k], c);
+		}
+}
+
+/* --- the loop --- */
+
+/* Lets each listener accept, or not: it is full, or rests. Returns when a resting one is due. */
+static struct monotime listeners_arm(struct http *h, struct monotime now)
+{
+	struct monotime next = MONOTIME_NEVER;
+
+	for (size_t k = 0; k < HTTP_N_KINDS; k++) {
+		struct http_listener *l = &h->listeners[k];
+		bool rests;
+
+		if (!l->source)
+			continue;
+		if (monotime_reached(l->rests_until, now))
+			l->rests_until = MONOTIME_NEVER;
+		rests = !monotime_is_never(l->rests_until);
+		if (rests)
+			next = monotime_min(next, l->rests_until);
+		(void)sd_event_source_set_enabled(
+			l->source, rests || l->n_connections >= HTTP_CONNECTIONS_MAX ? SD_EVENT_OFF
+										     : SD_EVENT_ON);
+	}
+	return next;
+}
+
+/* One pass: whatever libmicrohttpd can do now, then the timer for the rest. */
+static void http_pass(struct http *h)
+{
+	struct monotime now = clock_monotime(), next;
+	MHD_UNSIGNED_LONG_LONG timeout_ms;
+
+	next = connections_expire(h, now);
+	(void)MHD_run(h->daemon);
+	connections_sweep(h);
+	h->newest_is_fresh = false;
+	if (h->newest && h->n_documents < HTTP_DOCUMENTS_MAX) {
+		MHD_destroy_response(h->newest);
+		h->newest = NULL;
+	}
+	next = monotime_min(next, listeners_arm(h, now));
+	if (MHD_get_timeout(h->daemon, &timeout_ms) == MHD_YES)
+		next = monotime_min(next, monotime_add_ms(now, timeout_ms));
+
+	if (!monotime_is_never(next))
+		(void)sd_event_source_set_time(h->timer_source, next.us);
+	(void)sd_event_source_set_enabled(
+		h->timer_source, monotime_is_never(next) ? SD_EVENT_OFF : SD_EVENT_ONESHOT);
+}
+
+static int on_epoll(sd_event_source *source, int fd, uint32_t events, void *userdata)
+{
+	http_pass(userdata);
+	return 0;
+}
+
+static int on_timer(sd_event_source *source, uint64_t usec, void *userdata)
+{
+	http_pass(userdata);
+	return 0;
+}
+
+static int on_accept(sd_event_source *source, int fd, uint32_t events, void *userdata)
+{
+	struct http_listener *l = userdata;
+	struct http *h = l->http;
+	struct sockaddr_storage peer = {0};
+	socklen_t length = sizeof(peer);
+	struct http_connection *c = NULL;
+	int client;
+
+	for (size_t i = 0; i < HTTP_CONNECTIONS_MAX && !c; i++)
+		if (!l->connections[i].used)
+			c = &l->connections[i];
+	assert(c);
+	client = accept4(fd, (struct sockaddr *)&peer, &length, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	if (client < 0) {
+		if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
+			log_warning("status: accept: %m; the status socket rests for %u s",
+				HTTP_REST_MS / 1000);
+			l->rests_until = monotime_add_ms(clock_monotime(), HTTP_REST_MS);
+			http_pass(h);
+		}
+		return 0;
+	}
+	*c = (struct http_connection){
+		.used = true,
+		.fd = client,
+		.deadline = monotime_add_ms(clock_monotime(), HTTP_DEADLINE_MS),
+	};
+	l->n_connections++;
+	/* A client on an unnamed Unix socket has an address of no more than its family. */
+	if (MHD_add_connection(h->daemon, client, (const struct sockaddr *)&peer, length) !=
+			MHD_YES &&
+		c->used)
+		connection_release(l, c);
+	http_pass(h);
+	return 0;
+}
+
+/* --- life --- */
+
+static void on_mhd_log(void *userdata, const char *format, va_list ap) _printf_(2, 0);
+static void on_mhd_log(void *userdata, const char *format, va_list ap)
+{
+	char text[256];
+
+	(void)vsnprintf(text, sizeof(text), format, ap);
+	text[strcspn(text, "\r\n")] = '\0';
+	log_debug("status: libmicrohttpd: %s", text);
+}
+
+static int add_io(struct http *h, sd_event_source **ret, int fd, sd_event_io_handler_t handler,
+	void *userdata, const char *name)
+{
+	int r = sd_event_add_io(h->event, ret, fd, EPOLLIN, handler, userdata);
+
+	if (r < 0)
+		return r;
+	(void)sd_event_source_set_description(*ret, name);
+	return sd_event_source_set_priority(*ret, HTTP_PRIORITY);
+}
+
+static int start_daemon(struct http *h)
+{
+	const union MHD_DaemonInfo *info;
+	int r;
+
+	h->daemon = MHD_start_daemon(MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_USE_ERROR_LOG,
+		0, NULL, NULL, on_request, h, MHD_OPTION_EXTERNAL_LOGGER, on_mhd_log, NULL,
+		MHD_OPTION_NOTIFY_CONNECTION, on_connection, h, MHD_OPTION_CONNECTION_LIMIT,
+		(unsigned)(HTTP_N_KINDS * HTTP_CONNECTIONS_MAX), MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+		(size_t)HTTP_REQUEST_MAX, MHD_OPTION_END);
+	if (!h->daemon)
+		return -ENOMEM;
+	info = MHD_get_daemon_info(h->daemon, MHD_DAEMON_INFO_EPOLL_FD);
+	if (!info || info->epoll_fd < 0)
+		return -ENOTSUP;
+	r = add_io(h, &h->epoll_source, info->epoll_fd, on_epoll, h, "status-clients");
+	if (r < 0)
+		return r;
+	r = sd_event_add_time(
+		h->event, &h->timer_source, CLOCK_BOOTTIME, UINT64_MAX, 1000, on_timer, h);
+	if (r < 0)
+		return r;
+	(void)sd_event_source_set_description(h->timer_source, "status-deadline");
+	(void)sd_event_source_set_enabled(h->timer_source, SD_EVENT_OFF);
+	return sd_event_source_set_priority(h->timer_source, HTTP_PRIORITY);
+}
+
+/* Takes `fd` over. */
+static int serve(struct http *h, enum http_kind kind, int fd, const char *name)
+{
+	struct http_listener *l = &h->listeners[kind];
+
+	l->fd = fd;
+	return add_io(h, &l->source, fd, on_accept, l, name);
+}
+
+static struct http *http_alloc(sd_event *event, const struct http_ops *ops)
+{
+	struct http *h = calloc(1, sizeof(*h));
+
+	if (!h)
+		return NULL;
+	h->event = sd_event_ref(event);
+	h->ops = *ops;
+	for (size_t k = 0; k < HTTP_N_KINDS; k++) {
+		h->listeners[k].http = h;
+		h->listeners[k].fd = -1;
+		h->listeners[k].rests_until = MONOTIME_NEVER;
+	}
+	return h;
+}
+
+DEFINE_CLEANUP_PTR(struct http *, http_free)
+
+int http_new(struct http **ret, sd_event *event, const struct config_status *status,
+	const struct http_ops *ops, struct error *ret_error)
+{
+	_cleanup_(http_freep) struct http *h = http_alloc(event, ops);
+	_cleanup_free_ char *path = strdup(status->socket);
+	int r;
+
+	if (!h || !path)
+		return error_set_errno(ret_error, ENOMEM, "status");
+	r = start_daemon(h);
+	if (r < 0)
+		return error_set_errno(ret_error, -r, "status: start the server");
+	r = listen_unix(path, status->group, &h->unix_file, ret_error);
+	if (r < 0)
+		return r;
+	h->unix_path = TAKE_PTR(path);
+	r = serve(h, HTTP_UNIX, r, "status-unix");
+	if (r < 0)
+		return error_set_errno(ret_error, -r, "status: %s", status->socket);
+	if (status->listen) {
+		r = listen_tcp(status->listen, ret_error);
+		if (r < 0)
+			return r;
+		r = serve(h, HTTP_TCP, r, "status-tcp");
+		if (r < 0)
+			return error_set_errno(ret_error, -r, "status: %s", status->listen);
+	}
+	*ret = TAKE_PTR(h);
+	return 0;
+}
+
+void http_free(struct http *h)
+{
+	if (!h)
+		return;
+	for (size_t k = 0; k < HTTP_N_KINDS; k++) {
+		sd_event_source_disable_unref(h->listeners[k].source);
+		closep(&h->listeners[k].fd);
+	}
+	sd_event_source_disable_unref(h->epoll_source);
+	sd_event_source_disable_unref(h->timer_source);
+	if (h->newest)
+		MHD_destroy_response(h->newest);
+	if (h->daemon)
+		MHD_stop_daemon(h->daemon);
+	if (h->unix_path)
+		listen_unix_remove(h->unix_path, &h->unix_file);
+	free(h->unix_path);
+	sd_event_unref(h->event);
+	free(h);
+}

@@ -1,0 +1,216 @@
+/*
+ * Listening sockets of the status server.
+ *
+ * A Unix socket is a file, and the file outlives a killed agent. So before binding we ask who is
+ * there: a connection that is refused means that nobody listens and the file is removed; one that
+ * is accepted (or waits in a full queue) is a living agent, which keeps its socket, and we say so
+ * instead of taking its clients away.
+ *
+ * The file appears with mode 0600 and is opened up only after its group is right, so that there is
+ * no moment in which the wrong group may connect.
+ *
+ * Called at start and at no other time: getgrnam(3) may ask the network.
+ */
+#include "agent/status/listen.h"
+
+#include <errno.h>
+#include <grp.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include "agent/base/address.h"
+#include "agent/system/log.h"
+
+#define LISTEN_BACKLOG 128
+
+static int unix_address(const char *path, struct sockaddr_un *ret, struct error *ret_error)
+{
+	*ret = (struct sockaddr_un){.sun_family = AF_UNIX};
+	if (path[0] != '/')
+		return error_set(ret_error, EINVAL, "status: %s: expected an absolute path", path);
+	if (strlen(path) >= sizeof(ret->sun_path))
+		return error_set(ret_error, ENAMETOOLONG,
+			"status: %s: the path of a Unix socket holds at most %zu characters", path,
+			sizeof(ret->sun_path) - 1);
+	memcpy(ret->sun_path, path, strlen(path) + 1);
+	return 0;
+}
+
+/* Makes room at `path` if what lies there is a socket that nobody answers on. */
+static int unix_clear_stale(
+	const char *path, const struct sockaddr_un *address, struct error *ret_error)
+{
+	_cleanup_close_ int fd = -1;
+	struct stat st;
+
+	if (lstat(path, &st) < 0)
+		return errno == ENOENT ? 0 : error_set_errno(ret_error, errno, "status: %s", path);
+	if (!S_ISSOCK(st.st_mode))
+		return error_set(ret_error, EEXIST,
+			"status: %s exists and is not a socket; it is left alone", path);
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return error_set_errno(ret_error, errno, "status: socket");
+	if (connect(fd, (const struct sockaddr *)address, sizeof(*address)) == 0 ||
+		errno == EAGAIN || errno == EINPROGRESS)
+		return error_set(ret_error, EADDRINUSE,
+			"status: %s: another agent answers there; is redshankd running already?",
+			path);
+	if (errno != ECONNREFUSED)
+		return error_set_errno(ret_error, errno, "status: connect %s", path);
+	if (unlink(path) < 0 && errno != ENOENT)
+		return error_set_errno(ret_error, errno, "status: remove the stale %s", path);
+	return 0;
+}
+
+static int unix_bind(
+	int fd, const char *path, const struct sockaddr_un *address, struct error *ret_error)
+{
+	mode_t mask = umask(0177);
+	int r = bind(fd, (const struct sockaddr *)address, sizeof(*address)) < 0 ? -errno : 0;
+
+	(void)umask(mask);
+	if (r == -ENOENT)
+		return error_set_errno(ret_error, ENOENT,
+			"status: bind %s (its directory is made by systemd or tmpfiles.d)", path);
+	if (r < 0)
+		return error_set_errno(ret_error, -r, "status: bind %s", path);
+	return 0;
+}
+
+/* Lets the group in. What fails here costs the group its access and nothing else. */
+static void unix_open_for_group(const char *path, const char *group)
+{
+	const struct group *found;
+
+	if (!group)
+		return;
+	errno = 0;
+	found = getgrnam(group);
+	if (!found) {
+		log_warning("status: %s: group \"%s\" is unknown on this host%s%s; only root and "
+			    "the agent's own user may connect",
+			path, group, errno ? ": " : "", errno ? strerror(errno) : "");
+		return;
+	}
+	if (lchown(path, (uid_t)-1, found->gr_gid) < 0 || chmod(path, 0660) < 0)
+		log_warning("status: %s: cannot be given to group \"%s\": %s; only root and the "
+			    "agent's own user may connect",
+			path, group, strerror(errno));
+}
+
+int listen_unix(
+	const char *path, const char *group, struct listen_file *ret_file, struct error *ret_error)
+{
+	_cleanup_close_ int fd = -1;
+	struct sockaddr_un address;
+	struct stat st;
+	int r;
+
+	r = unix_address(path, &address, ret_error);
+	if (r < 0)
+		return r;
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return error_set_errno(ret_error, errno, "status: socket");
+	r = unix_clear_stale(path, &address, ret_error);
+	if (r < 0)
+		return r;
+	r = unix_bind(fd, path, &address, ret_error);
+	if (r < 0)
+		return r;
+	if (lstat(path, &st) < 0)
+		return error_set_errno(ret_error, errno, "status: %s", path);
+	unix_open_for_group(path, group);
+	if (listen(fd, LISTEN_BACKLOG) < 0) {
+		r = error_set_errno(ret_error, errno, "status: listen %s", path);
+		(void)unlink(path);
+		return r;
+	}
+	*ret_file = (struct listen_file){.device = st.st_dev, .inode = st.st_ino};
+	return TAKE_FD(fd);
+}
+
+void listen_unix_remove(const char *path, const struct listen_file *file)
+{
+	struct stat st;
+
+	if (lstat(path, &st) < 0 || st.st_dev != file->device || st.st_ino != file->inode)
+		return;
+	(void)unlink(path);
+}
+
+/* "192.0.2.1:9479", "[2001:db8::1]:9479" */
+static int tcp_address(const char *text, struct sockaddr_storage *ret, socklen_t *ret_length,
+	struct error *ret_error)
+{
+	char host[ADDRESS_TEXT_MAX + 2];
+	const char *colon = strrchr(text, ':');
+	bool brackets = text[0] == '[';
+	size_t n = colon ? (size_t)(colon - text) : 0;
+	struct address a;
+	char *end = NULL;
+	unsigned long port = 0;
+
+	if (colon && colon[1] >= '0' && colon[1] <= '9')
+		port = strtoul(colon + 1, &end, 10);
+	if (n == 0 || n >= sizeof(host) || !end || *end || port < 1 || port > 65535 ||
+		(brackets && (n < 2 || text[n - 1] != ']')))
+		goto refused;
+	memcpy(host, text, n);
+	host[n - (brackets ? 1 : 0)] = '\0';
+	if (address_parse(host + (brackets ? 1 : 0), &a, NULL) < 0 ||
+		brackets != (a.family == ADDRESS_FAMILY_IPV6))
+		goto refused;
+
+	*ret = (struct sockaddr_storage){0};
+	if (brackets) {
+		struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)ret;
+
+		in6->sin6_family = AF_INET6;
+		in6->sin6_port = htons((uint16_t)port);
+		memcpy(&in6->sin6_addr, a.bytes, 16);
+		*ret_length = sizeof(*in6);
+	} else {
+		struct sockaddr_in *in = (struct sockaddr_in *)ret;
+
+		in->sin_family = AF_INET;
+		in->sin_port = htons((uint16_t)port);
+		memcpy(&in->sin_addr, a.bytes, 4);
+		*ret_length = sizeof(*in);
+	}
+	return 0;
+
+refused:
+	return error_set(ret_error, EINVAL,
+		"status: listen on \"%s\": expected ADDRESS:PORT, such as 127.0.0.1:9479 or "
+		"[::1]:9479",
+		text);
+}
+
+int listen_tcp(const char *address_port, struct error *ret_error)
+{
+	_cleanup_close_ int fd = -1;
+	struct sockaddr_storage address;
+	socklen_t length;
+	const int on = 1;
+	int r;
+
+	r = tcp_address(address_port, &address, &length, ret_error);
+	if (r < 0)
+		return r;
+	fd = socket(address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return error_set_errno(ret_error, errno, "status: socket");
+	(void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	(void)setsockopt(fd, IPPROTO_IP, IP_FREEBIND, &on, sizeof(on));
+	if (address.ss_family == AF_INET6)
+		(void)setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on));
+	if (bind(fd, (const struct sockaddr *)&address, length) < 0)
+		return error_set_errno(ret_error, errno, "status: bind %s", address_port);
+	if (listen(fd, LISTEN_BACKLOG) < 0)
+		return error_set_errno(ret_error, errno, "status: listen %s", address_port);
+	return TAKE_FD(fd);
+}
