@@ -13,6 +13,13 @@
  *             The runner reports "timeout" itself. Not called when no attempt is under way.
  *   close()   release everything. cancel() came first if an attempt was under way.
  * None of them may block, resolve names, or take longer than a few hundred microseconds.
+ *
+ * The caller may free the whole check from inside its report, so a probe that reports from a
+ * callback of its own does nothing with its state after probe_report(). (Inside begin() it may: the
+ * runner passes such a report on when begin() has returned.)
+ *
+ * Priorities on the loop, so that what has happened is seen before time is held against it: deaths
+ * at PROBE_PRIORITY_DEATH, a probe's I/O at SD_EVENT_PRIORITY_NORMAL, then deadlines, then starts.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -58,16 +65,25 @@ struct probe {
 	void *state; /* the type's own, between open and close */
 	/* Set by the runner; probes call probe_report(). */
 	void (*report)(struct probe *p, const struct probe_report *report);
+	void (*wake)(struct probe *p);
 	void *runner;
 };
 
-/* Ends the attempt, or tells of a death while none is under way. The reason is made printable. */
+#define PROBE_PRIORITY_DEATH SD_EVENT_PRIORITY_IMPORTANT
+#define PROBE_PRIORITY_DEADLINE (SD_EVENT_PRIORITY_NORMAL + 10)
+#define PROBE_PRIORITY_START (SD_EVENT_PRIORITY_NORMAL + 20)
+
+/* Ends the attempt, or tells of a death (GONE, nothing else) while none is under way. The reason is
+ * made printable. */
 void probe_report(struct probe *p, enum check_outcome outcome, const char *reason_format, ...)
 	__attribute__((format(printf, 3, 4)));
 
+/* What the probe watches has come back: the next attempt starts now, unless one is under way. */
+void probe_wake(struct probe *p);
+
 /*
  * The outcome of an errno that stopped an attempt: UNKNOWN where the fault is this host's or ours
- * (EMFILE, ENFILE, ENOMEM, ENOBUFS, EAGAIN of fork, ...), BAD otherwise.
+ * (no descriptors, memory, buffers, processes, local ports or watches), BAD otherwise.
  */
 enum check_outcome probe_outcome_of_errno(int errnum);
 

@@ -9,7 +9,9 @@
 struct run_check;
 
 struct run_ops {
-	/* One report. `duration_us` from begin to report; 0 for a death told between attempts.
+	/* One report. `started` is when the attempt was due (so that schedules do not drift), or
+	 * when it began where the loop was late; for a death between attempts, the attempt before.
+	 * `duration_us` from begin to report; 0 for a death told between attempts.
 	 * Called from the loop, never from inside run_check_new(). Returns when the next attempt
 	 * must start. A death told between attempts only moves the next start forward. */
 	struct monotime (*report)(void *userdata, const struct probe_report *report,
@@ -20,8 +22,9 @@ struct run_ops {
 /*
  * Opens the probe and begins its first attempt at `first`. `timeout_ms` bounds each attempt as a
  * whole; past it the outcome is bad, "timeout after 500ms". When the loop itself was late (the
- * agent was stopped or starved), what is readable is read before a deadline is held against it.
- * Heap. 0 or negative errno.
+ * agent was stopped or starved), what is readable is read before a deadline is held against it,
+ * and the attempt gets the lost time back once, up to another timeout. A probe that cannot be
+ * opened is unknown, and is opened again at its next start. Heap. 0 or negative errno.
  */
 int run_check_new(struct run_check **ret, const struct probe_type *type, const void *settings,
 	const struct probe_host *host, uint64_t timeout_ms, struct monotime first,
