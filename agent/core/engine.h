@@ -9,9 +9,12 @@
  * followed by engine_decide() before the wanted state is read. Services, checks and prefixes are
  * named by their index in the configuration that was passed last.
  *
- * A withdrawal is wanted at once. An announcement waits `coalesce_ms` from the moment the rules
- * first allow it, so that what recovers together is announced together; a verdict that changes back
- * meanwhile is never seen outside. What was found announced stays announced without a wait.
+ * Whatever makes a prefix less attractive is wanted at once. What makes it more so (withdraw ->
+ * demote -> announce) waits for the end of a window: the first prefix that the rules allow opens
+ * it, it closes `coalesce_ms` later, and all that are allowed by then are wanted together. While a
+ * prefix waits, its wanted state, reason and `since` stay as they were, so that a verdict that
+ * changes back meanwhile is never seen outside. What was found announced stays announced without a
+ * wait.
  *
  * Invariants that hold after every engine_decide() are numbered E1, E2, ... in docs/invariants.md
  * and asserted by tests/unit and tests/scenario.
@@ -63,7 +66,7 @@ struct engine_prefix {
 enum engine_transition_kind {
 	ENGINE_TRANSITION_CHECK,   /* from, to: enum check_state */
 	ENGINE_TRANSITION_SERVICE, /* from, to: enum service_health */
-	ENGINE_TRANSITION_PREFIX,  /* from, to: enum prefix_wanted; reason */
+	ENGINE_TRANSITION_PREFIX,  /* from, to: enum prefix_wanted; equal: only the reason is new */
 };
 
 struct engine_transition {
@@ -71,7 +74,7 @@ struct engine_transition {
 	size_t service;
 	size_t index; /* of the check or the prefix */
 	int from, to;
-	enum prefix_reason reason;
+	enum prefix_reason reason; /* for `to`, of a prefix */
 	struct monotime when;
 };
 
@@ -81,20 +84,27 @@ void engine_free(struct engine *e);
 
 /*
  * Takes a new configuration; every text is copied. What is configured as before keeps its state,
- * counters and history; a check whose identity changed is pending again and its prefixes keep what
- * is wanted now until it has spoken; a new prefix starts as found withdrawn. 0 or -ENOMEM, with the
- * old configuration untouched. A prefix in two services is a caller's mistake (asserted).
+ * counters and history. A check that is new, has another identity or other settings, or is in a
+ * service of another name, is pending; the prefixes of its service keep what is wanted now until it
+ * has spoken, and that is also what it counts as before it has. A prefix keeps its state when its
+ * service is renamed or it moves to another one; a new prefix starts as found withdrawn.
+ * Transitions that were not read are dropped, since their indexes mean something else now. 0 or
+ * -ENOMEM, with the old configuration untouched. A name that stands twice (a prefix in two
+ * services) is a caller's mistake (asserted).
  */
 int engine_configure(struct engine *e, const struct engine_config *config, struct monotime now);
 
-/* What BIRD was found doing before the first decision about this prefix. */
+/* What BIRD was found doing before the first decision about this prefix; ignored after it. */
 void engine_found(struct engine *e, size_t service, size_t prefix, enum prefix_wanted found);
 
 void engine_check_spoke(struct engine *e, size_t service, size_t check, enum check_outcome outcome,
 	struct monotime now);
 void engine_address(struct engine *e, size_t service, size_t prefix, enum prefix_address address);
 void engine_word(struct engine *e, size_t service, size_t prefix, enum prefix_word word);
-/* The agent is leaving; there is no way back. */
+/*
+ * The agent is leaving; there is no way back. Prefixes of services without `keep_on_stop` are
+ * withdrawn by the next engine_decide(), those of the others stay as they are whatever comes.
+ */
 void engine_stop(struct engine *e);
 
 /* Judges everything again at `now`. Returns true when the wanted state or reason of a prefix
@@ -109,7 +119,8 @@ enum service_health engine_health(const struct engine *e, size_t service);
 
 /*
  * The oldest transition that was not read yet; false when there is none. They come in the order in
- * which they happened. The queue is bounded: when nobody reads, the oldest are dropped.
+ * which they happened. The queue is bounded, with room for whatever one engine_decide() can change:
+ * when nobody reads, the oldest are dropped.
  */
 bool engine_next_transition(struct engine *e, struct engine_transition *ret);
 

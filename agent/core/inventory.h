@@ -1,0 +1,77 @@
+#ifndef REDSHANK_CORE_INVENTORY_H
+#define REDSHANK_CORE_INVENTORY_H
+/*
+ * What the engine keeps of a configuration: its services, checks and prefixes with their state, and
+ * a sorted index of their names by which the state moves into the next configuration. Private to
+ * core/; the engine is its only caller.
+ */
+#include "agent/core/engine.h"
+
+struct inventory_prefix {
+	char *name;
+	bool address_check;
+	bool decided; /* once: what BIRD was found doing comes too late after that */
+	enum prefix_wanted found;
+	enum prefix_word word;
+	enum prefix_address address;
+	struct engine_prefix view;
+};
+
+struct inventory_label {
+	char *name;
+	char *identity;
+};
+
+struct inventory_service {
+	char *name;
+	struct service_require require;
+	bool keep_on_stop;
+	enum service_health health;
+	bool stale; /* a fact came since it was judged last */
+	struct check *checks;
+	struct inventory_label *labels; /* of the checks, by the same index */
+	size_t n_checks;
+	struct inventory_prefix *prefixes;
+	size_t n_prefixes;
+	size_t n_waiting; /* prefixes whose announcement waits */
+};
+
+enum inventory_kind {
+	INVENTORY_SERVICE,
+	INVENTORY_CHECK,
+	INVENTORY_PREFIX,
+};
+
+struct inventory_entry {
+	enum inventory_kind kind;
+	const char *name;
+	const char *scope; /* where the name is unique: a check's service, else "" */
+	const struct inventory_service *service;
+	size_t index; /* in the service */
+};
+
+struct inventory {
+	struct inventory_service *services;
+	size_t n_services;
+	struct inventory_entry *entries; /* of all, sorted by kind, name and scope */
+	size_t n_entries;
+};
+
+/*
+ * Copies the configuration; every check is pending and every prefix is found withdrawn. A name that
+ * stands twice is the caller's mistake (asserted). 0; -ENOMEM with nothing kept.
+ */
+int inventory_build(struct inventory *ret, const struct engine_config *config, struct monotime now);
+void inventory_done(struct inventory *inventory);
+
+/*
+ * Moves the state of what is configured as before:
+ *  - a check with the same service, name, identity and settings goes on where it was;
+ *  - a prefix keeps all of its state, in whatever service it is now;
+ *  - where that service has a check which has to be asked anew, or is another one than before, what
+ *    is wanted of the prefix now counts as what BIRD was found doing: it stays until the checks of
+ *    the new configuration have spoken.
+ */
+void inventory_carry_over(struct inventory *next, const struct inventory *last);
+
+#endif
