@@ -198,6 +198,7 @@ class Lab:
             text=True,
             start_new_session=True,
         )
+        self.guardian = self._guardian.pid
         os.mkdir(self.dir, 0o755)
 
     def _ask(self, line):

@@ -5,7 +5,6 @@ fragments and speaks to BIRD by hand.
 """
 
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -175,7 +174,7 @@ CHILD = """
 import sys, time
 from lib.site import Site
 site = Site(edges=1)
-print(site.dir, *[h.inode for h in site.lab.hosts.values()], flush=True)
+print(site.dir, site.lab.guardian, *[h.inode for h in site.lab.hosts.values()], flush=True)
 time.sleep(100)
 """
 
@@ -193,14 +192,18 @@ def _netns_of_all():
 def test_end(site):
     """A site whose test is killed with SIGKILL leaves no process, namespace or file; another site lives on."""
     child = subprocess.Popen([sys.executable, "-c", CHILD], stdout=subprocess.PIPE, text=True)
-    folder, *inodes = child.stdout.readline().split()
-    inodes = {int(i) for i in inodes}
-    check(os.path.exists(folder) and inodes <= _netns_of_all(), "the second site stands", folder, inodes)
-    child.send_signal(signal.SIGKILL)
-    child.wait()
-    child.stdout.close()
+    try:
+        folder, guardian, *inodes = child.stdout.readline().split()
+        inodes = {int(i) for i in inodes}
+        standing = inodes & _netns_of_all()  # the client's has no process: the guardian holds it
+        check(os.path.exists(folder) and len(standing) == 2, "the second site stands", folder, inodes)
+    finally:
+        child.kill()
+        child.wait()
+        child.stdout.close()
     eventually(lambda: not inodes & _netns_of_all(), 10, "no process is left in its namespaces")
     eventually(lambda: not os.path.exists(folder), 10, "its folder is gone")
+    eventually(lambda: not os.path.exists(f"/proc/{guardian}"), 10, "the guardian, which held them, is gone")
     check(len(site.bird.established()) == 4, "this site still stands", site.bird.protocols())
     check(site.ask() is not None, "and answers")
 
