@@ -1,0 +1,143 @@
+/*
+ * One request to the agent, by libcurl over its Unix socket.
+ *
+ * The other end may be a hung agent or not an agent at all, so time and size are bounded. Nothing
+ * of the caller's environment (http_proxy, .netrc) may send the request elsewhere. Most of the work
+ * is the text for the person who has no agent: this is read when something is wrong already.
+ */
+#include "agent/ctl/fetch.h"
+
+#include <curl/curl.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#define FETCH_DEADLINE_MS 5000L
+
+DEFINE_CLEANUP_PTR(CURL *, curl_easy_cleanup)
+
+void fetch_answer_done(struct fetch_answer *a)
+{
+	buffer_done(&a->body);
+}
+
+static size_t on_body(char *data, size_t size, size_t n, void *userdata)
+{
+	struct buffer *body = userdata;
+
+	return buffer_append(body, data, size * n) < 0 ? 0 : size * n;
+}
+
+/* Why nobody can be reached at the path: an errno, 0 when somebody can. */
+static int socket_errno(const char *path)
+{
+	_cleanup_close_ int fd = -1;
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+
+	if (strlen(path) >= sizeof(address.sun_path))
+		return ENAMETOOLONG;
+	memcpy(address.sun_path, path, strlen(path) + 1);
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return errno;
+	return connect(fd, (const struct sockaddr *)&address, sizeof(address)) < 0 ? errno : 0;
+}
+
+static const char *socket_hint(int errnum)
+{
+	switch (errnum) {
+	case ENOENT:
+		return "Is redshankd running? Try: systemctl status redshank. If its configuration "
+		       "names another status.socket, say --socket PATH.";
+	case ECONNREFUSED:
+		return "The socket is there, but no agent listens: it was killed, or is just "
+		       "starting. Try: systemctl status redshank";
+	case EACCES:
+	case EPERM:
+		return "Only root and the group named by status.group may ask. Try as root, or add "
+		       "your user to that group.";
+	case EAGAIN:
+		return "The agent is there, but takes no more clients now. Try again.";
+	case ENOTSOCK:
+	case EPROTOTYPE:
+		return "That is not an agent's socket. Look at --socket.";
+	default:
+		return "Look at --socket and at the agent's log: journalctl -u redshank";
+	}
+}
+
+static int no_agent(const char *socket_path, CURLcode code, struct error *ret_error)
+{
+	int errnum;
+
+	switch ((int)code) {
+	case CURLE_WRITE_ERROR:
+		return error_set(ret_error, E2BIG,
+			"the answer at %s is larger than %d MiB. Is that an agent's socket?",
+			socket_path, FETCH_BODY_MAX / 1024 / 1024);
+	case CURLE_OPERATION_TIMEDOUT:
+		return error_set(ret_error, ETIMEDOUT,
+			"no agent answered at %s within %ld s. It hangs or is overloaded; its log "
+			"may say why: journalctl -u redshank",
+			socket_path, FETCH_DEADLINE_MS / 1000);
+	case CURLE_COULDNT_CONNECT:
+		errnum = socket_errno(socket_path);
+		if (errnum > 0)
+			return error_set(ret_error, errnum, "no agent at %s: %s. %s", socket_path,
+				strerror(errnum), socket_hint(errnum));
+		break;
+	default:
+		break;
+	}
+	return error_set(ret_error, EPROTO, "no agent at %s: %s. Is that an agent's socket?",
+		socket_path, curl_easy_strerror(code));
+}
+
+static CURLcode set_options(
+	CURL *curl, const char *socket_path, const char *url, struct buffer *body)
+{
+	CURLcode code = curl_easy_setopt(curl, CURLOPT_URL, url);
+
+	if (code == CURLE_OK)
+		code = curl_easy_setopt(curl, CURLOPT_UNIX_SOCKET_PATH, socket_path);
+	if (code == CURLE_OK)
+		code = curl_easy_setopt(curl, CURLOPT_PROXY, "");
+	if (code == CURLE_OK)
+		code = curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http");
+	if (code == CURLE_OK)
+		code = curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
+	if (code == CURLE_OK)
+		code = curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, FETCH_DEADLINE_MS);
+	if (code == CURLE_OK)
+		code = curl_easy_setopt(curl, CURLOPT_USERAGENT, "redshankctl/" REDSHANK_VERSION);
+	if (code == CURLE_OK)
+		code = curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, on_body);
+	if (code == CURLE_OK)
+		code = curl_easy_setopt(curl, CURLOPT_WRITEDATA, body);
+	return code;
+}
+
+int fetch_get(const char *socket_path, const char *path, struct fetch_answer *ret,
+	struct error *ret_error)
+{
+	_cleanup_(curl_easy_cleanupp) CURL *curl = curl_easy_init();
+	_cleanup_fetch_answer_ struct fetch_answer answer = {0};
+	char url[256];
+	CURLcode code;
+
+	buffer_init(&answer.body, FETCH_BODY_MAX);
+	if (!curl)
+		return error_set_errno(ret_error, ENOMEM, "libcurl");
+	(void)snprintf(url, sizeof(url), "http://redshank%s", path);
+	code = set_options(curl, socket_path, url, &answer.body);
+	if (code != CURLE_OK)
+		return error_set(ret_error, EINVAL, "libcurl: %s", curl_easy_strerror(code));
+	code = curl_easy_perform(curl);
+	if (code != CURLE_OK)
+		return no_agent(socket_path, code, ret_error);
+	(void)curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &answer.status);
+	*ret = answer;
+	buffer_init(&answer.body, FETCH_BODY_MAX);
+	return 0;
+}

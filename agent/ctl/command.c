@@ -1,0 +1,271 @@
+/*
+ * The operator's command.
+ *
+ * A command is one row of `commands`: its name, how it is called, a line of help, a function. The
+ * exit codes are those of redshankctl(1): scripts and monitoring depend on them.
+ */
+#include "agent/ctl/command.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdarg.h>
+#include <string.h>
+#include <time.h>
+
+#include "agent/ctl/fetch.h"
+#include "agent/ctl/status.h"
+#include "agent/ctl/text.h"
+
+struct command_options {
+	const char *socket;
+	bool json;
+	bool plugin;
+};
+
+struct command {
+	const char *name;
+	const char *arguments;
+	const char *help;
+	int (*run)(const struct command_options *options, int argc, char **argv);
+};
+
+/* An error's text as it goes to stderr; returns `code`. Words from the command line are escaped. */
+static int complain(enum command_exit code, const char *format, ...) _printf_(2, 3);
+static int complain(enum command_exit code, const char *format, ...)
+{
+	_cleanup_free_ char *escaped = NULL;
+	char text[ERROR_TEXT_MAX + 128];
+	va_list ap;
+
+	va_start(ap, format);
+	(void)vsnprintf(text, sizeof(text), format, ap);
+	va_end(ap);
+	escaped = text_escape(text);
+	(void)fprintf(stderr, "redshankctl: %s\n", escaped);
+	return (int)code;
+}
+
+/* --- commands --- */
+
+static bool want_colours(void)
+{
+	const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
+
+	return isatty(STDOUT_FILENO) && !(no_color && no_color[0]) && term &&
+	       strcmp(term, "dumb") != 0;
+}
+
+/* A monitoring plug-in says everything on one line of standard output. */
+static int status_failed(
+	const struct command_options *options, enum command_exit code, const char *text)
+{
+	_cleanup_free_ char *escaped = NULL;
+
+	if (!options->plugin)
+		return complain(code, "%s", text);
+	escaped = text_escape(text);
+	(void)printf("REDSHANK UNKNOWN - %s\n", escaped);
+	return COMMAND_NO_AGENT;
+}
+
+static json_t *status_fetch(const struct command_options *options, int *ret_code)
+{
+	_cleanup_fetch_answer_ struct fetch_answer answer = {0};
+	struct error error;
+	json_t *document;
+	char text[64];
+
+	if (fetch_get(options->socket, "/v1/status", &answer, &error) < 0) {
+		*ret_code = status_failed(options, COMMAND_NO_AGENT, error.text);
+		return NULL;
+	}
+	if (answer.status != 200) {
+		(void)snprintf(
+			text, sizeof(text), "the agent answered HTTP status %ld", answer.status);
+		*ret_code = status_failed(options, COMMAND_REFUSED, text);
+		return NULL;
+	}
+	document = status_parse(buffer_string(&answer.body), answer.body.length, &error);
+	if (!document)
+		*ret_code = status_failed(options, COMMAND_REFUSED, error.text);
+	return document;
+}
+
+static int run_status(const struct command_options *options, int argc, char **argv)
+{
+	struct status_view view = {.colours = want_colours(), .now = time(NULL)};
+	struct error error;
+	json_t *document;
+	int code = COMMAND_OK;
+
+	document = status_fetch(options, &code);
+	if (!document)
+		return code;
+	if (argc > 1 && status_select(document, argv[1], &error) < 0) {
+		json_decref(document);
+		return status_failed(options, COMMAND_REFUSED, error.text);
+	}
+	if (options->plugin)
+		code = status_plugin(stdout, document);
+	else if (options->json)
+		(void)(json_dumpf(document, stdout, JSON_INDENT(2) | JSON_ENSURE_ASCII) == 0 &&
+			puts("") >= 0);
+	else
+		status_print(stdout, document, &view);
+	json_decref(document);
+	return code;
+}
+
+static int run_version(const struct command_options *options, int argc, char **argv)
+{
+	if (options->json)
+		(void)printf("{\"version\": \"%s\"}\n", REDSHANK_VERSION);
+	else
+		(void)printf("redshankctl %s\n", REDSHANK_VERSION);
+	return COMMAND_OK;
+}
+
+static const struct command commands[] = {
+	{"status", "[SERVICE|PREFIX]", "what is wanted, announced and exported, and why",
+		run_status},
+	{"version", "", "the version of this program", run_version},
+};
+
+/* --- words --- */
+
+/* The number of letters to insert, drop or exchange between a and b; long words are far apart. */
+static size_t word_distance(const char *a, const char *b)
+{
+	enum { MOST = 32 };
+	size_t n = strlen(b), row[MOST + 1];
+
+	if (n > MOST || strlen(a) > MOST)
+		return MOST;
+	for (size_t j = 0; j <= n; j++)
+		row[j] = j;
+	for (size_t i = 0; a[i]; i++) {
+		size_t diagonal = row[0];
+
+		row[0] = i + 1;
+		for (size_t j = 0; j < n; j++) {
+			size_t cost = diagonal + (a[i] != b[j] ? 1 : 0);
+
+			diagonal = row[j + 1];
+			if (row[j] + 1 < cost)
+				cost = row[j] + 1;
+			if (diagonal + 1 < cost)
+				cost = diagonal + 1;
+			row[j + 1] = cost;
+		}
+	}
+	return row[n];
+}
+
+static int unknown_command(const char *word)
+{
+	const char *nearest = NULL;
+	size_t best = strlen(word) > 4 ? 4 : 3;
+
+	for (size_t i = 0; i < ELEMENTSOF(commands); i++) {
+		size_t distance = word_distance(word, commands[i].name);
+
+		if (distance < best) {
+			best = distance;
+			nearest = commands[i].name;
+		}
+	}
+	if (nearest)
+		(void)complain(COMMAND_USAGE, "unknown command \"%.64s\"; did you mean \"%s\"?",
+			word, nearest);
+	else
+		(void)complain(COMMAND_USAGE, "unknown command \"%.64s\"", word);
+	(void)fputs("The commands are:", stderr);
+	for (size_t i = 0; i < ELEMENTSOF(commands); i++)
+		(void)fprintf(stderr, " %s", commands[i].name);
+	(void)fputc('\n', stderr);
+	return COMMAND_USAGE;
+}
+
+static void print_help(FILE *out)
+{
+	(void)fputs("Usage: redshankctl [OPTION...] COMMAND\n\nCommands:\n", out);
+	for (size_t i = 0; i < ELEMENTSOF(commands); i++) {
+		char call[48];
+
+		(void)snprintf(
+			call, sizeof(call), "%s %s", commands[i].name, commands[i].arguments);
+		(void)fprintf(out, "  %-24s  %s\n", call, commands[i].help);
+	}
+	(void)fputs(
+		"\nOptions:\n"
+		"  --socket PATH   the agent's socket (" COMMAND_SOCKET ")\n"
+		"  --json          for programs: JSON\n"
+		"  --plugin        with status: one line and exit code as a monitoring plug-in\n"
+		"  --help, --version\n"
+		"\n"
+		"Exit codes: 0 done, 1 refused or unknown, 2 usage, 3 no agent. With --plugin: "
+		"0 OK,\n1 WARNING, 2 CRITICAL, 3 UNKNOWN. More in redshankctl(1).\n",
+		out);
+}
+
+static int run_named(const struct command_options *options, int argc, char **argv)
+{
+	if (argc == 0) {
+		(void)complain(COMMAND_USAGE, "expected a command");
+		print_help(stderr);
+		return COMMAND_USAGE;
+	}
+	for (size_t i = 0; i < ELEMENTSOF(commands); i++) {
+		int most = commands[i].arguments[0] ? 2 : 1;
+
+		if (strcmp(argv[0], commands[i].name) != 0)
+			continue;
+		if (argc > most)
+			return complain(COMMAND_USAGE, "%s: unexpected \"%.64s\"; usage: %s %s",
+				argv[0], argv[most], commands[i].name, commands[i].arguments);
+		if (options->plugin && commands[i].run != run_status)
+			return complain(COMMAND_USAGE, "--plugin goes with status only");
+		return commands[i].run(options, argc, argv);
+	}
+	return unknown_command(argv[0]);
+}
+
+int command_run(int argc, char **argv)
+{
+	enum { OPTION_SOCKET = 256, OPTION_JSON, OPTION_PLUGIN, OPTION_VERSION };
+	static const struct option known[] = {
+		{"socket", required_argument, NULL, OPTION_SOCKET},
+		{"json", no_argument, NULL, OPTION_JSON},
+		{"plugin", no_argument, NULL, OPTION_PLUGIN},
+		{"help", no_argument, NULL, 'h'},
+		{"version", no_argument, NULL, OPTION_VERSION},
+		{0},
+	};
+	struct command_options options = {.socket = COMMAND_SOCKET};
+	int c, code;
+
+	while ((c = getopt_long(argc, argv, "h", known, NULL)) >= 0) {
+		switch (c) {
+		case OPTION_SOCKET:
+			options.socket = optarg;
+			break;
+		case OPTION_JSON:
+			options.json = true;
+			break;
+		case OPTION_PLUGIN:
+			options.plugin = true;
+			break;
+		case OPTION_VERSION:
+			return run_version(&(struct command_options){0}, 0, NULL);
+		case 'h':
+			print_help(stdout);
+			return COMMAND_OK;
+		default:
+			return COMMAND_USAGE; /* getopt_long has said why */
+		}
+	}
+	code = run_named(&options, argc - optind, argv + optind);
+	if (fflush(stdout) != 0)
+		return complain(COMMAND_REFUSED, "standard output: %s", strerror(errno));
+	return code;
+}
