@@ -1,0 +1,340 @@
+/*
+ * The status document, over an engine and a BIRD that say what each test wants: the accessors that
+ * document.c reads are defined here and take the place of the real ones at link time.
+ */
+#include <check.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/base/clock.h"
+#include "agent/status/document.h"
+
+#define MANY 5000
+
+static struct engine_prefix fake_prefixes[MANY];
+static struct apply_observed fake_observed[MANY];
+static struct apply_status fake_status;
+static struct check fake_check;
+static enum service_health fake_health;
+static const char *fake_reason;
+
+const struct engine_prefix *engine_prefix(const struct engine *e, size_t service, size_t prefix)
+{
+	return &fake_prefixes[prefix];
+}
+
+const struct check *engine_check(const struct engine *e, size_t service, size_t check)
+{
+	return &fake_check;
+}
+
+enum service_health engine_health(const struct engine *e, size_t service)
+{
+	return fake_health;
+}
+
+const struct apply_observed *apply_observed(const struct apply *a, size_t service, size_t prefix)
+{
+	return &fake_observed[prefix];
+}
+
+const struct apply_status *apply_status(const struct apply *a)
+{
+	return &fake_status;
+}
+
+static const char *check_reason(void *userdata, size_t service, size_t check)
+{
+	return fake_reason;
+}
+
+static struct config_prefix configured_prefixes[MANY];
+static struct config_check configured_check = {.name = (char *)"answers"};
+static struct config_service configured_service = {
+	.name = (char *)"dns",
+	.prefixes = configured_prefixes,
+	.n_prefixes = 1,
+	.checks = &configured_check,
+	.n_checks = 1,
+};
+static struct config configured = {
+	.node = (char *)"edge1", .services = &configured_service, .n_services = 1};
+static struct document_facts facts = {.config = &configured, .check_reason = check_reason};
+
+static void setup(void)
+{
+	struct monotime now = clock_monotime();
+
+	for (size_t i = 0; i < MANY; i++) {
+		configured_prefixes[i].prefix = (struct prefix){
+			.address = {.family = ADDRESS_FAMILY_IPV4,
+				.bytes = {10, 0, (uint8_t)(i / 256), (uint8_t)(i % 256)}},
+			.length = 32};
+		fake_prefixes[i] = (struct engine_prefix){.wanted = PREFIX_WANTED_ANNOUNCE,
+			.reason = PREFIX_REASON_HEALTHY,
+			.weight = 100,
+			.since = {now.us - 90 * 1000000ULL}};
+		fake_observed[i] = (struct apply_observed){.announced = APPLY_YES, .exported = 2};
+	}
+	configured_service.n_prefixes = 1;
+	configured_service.n_checks = 1;
+	fake_status = (struct apply_status){.link = APPLY_LINK_UP,
+		.version = "2.0.12",
+		.settled = true,
+		.sessions = 2,
+		.sessions_up = 2,
+		.commands_sent = 7};
+	fake_check = (struct check){.state = CHECK_STATE_UP, .since = now};
+	fake_health = SERVICE_HEALTH_HEALTHY;
+	fake_reason = "";
+	facts.stopping = false;
+}
+
+/* The document as JSON; `ret_text` may be NULL. */
+static json_t *make(void)
+{
+	char *text = document_status(&facts);
+	json_error_t error;
+	json_t *document;
+
+	ck_assert_ptr_nonnull(text);
+	ck_assert_int_eq(text[strlen(text) - 1], '\n');
+	document = json_loads(text, JSON_REJECT_DUPLICATES, &error);
+	ck_assert_msg(document != NULL, "%s at line %d of: %s", error.text, error.line, text);
+	free(text);
+	return document;
+}
+
+/* Follows a path of keys; NULL ends it. */
+static const json_t *at(const json_t *from, ...)
+{
+	va_list ap;
+	const char *key;
+
+	va_start(ap, from);
+	while ((key = va_arg(ap, const char *)) != NULL) {
+		ck_assert_msg(json_object_get(from, key) != NULL, "no key \"%s\"", key);
+		from = json_object_get(from, key);
+	}
+	va_end(ap);
+	return from;
+}
+
+#define PREFIX(key) at(d, "services", "dns", "prefixes", "10.0.0.0/32", key, NULL)
+#define CHECK(key) at(d, "services", "dns", "checks", "answers", key, NULL)
+#define BIRD(key) at(d, "bird", key, NULL)
+
+START_TEST (known_facts_are_told) {
+	json_t *d = make();
+
+	ck_assert_int_eq(json_integer_value(at(d, "format", NULL)), 1);
+	ck_assert_str_eq(json_string_value(at(d, "version", NULL)), REDSHANK_VERSION);
+	ck_assert_str_eq(json_string_value(at(d, "node", NULL)), "edge1");
+	ck_assert(json_is_false(at(d, "stopping", NULL)));
+	ck_assert_str_eq(json_string_value(BIRD("link")), "up");
+	ck_assert_str_eq(json_string_value(BIRD("version")), "2.0.12");
+	ck_assert(json_is_true(BIRD("settled")));
+	ck_assert_int_eq(json_integer_value(BIRD("sessions")), 2);
+	ck_assert_int_eq(json_integer_value(BIRD("commands_sent")), 7);
+	ck_assert_str_eq(json_string_value(at(d, "services", "dns", "health", NULL)), "healthy");
+	ck_assert_str_eq(json_string_value(PREFIX("wanted")), "announce");
+	ck_assert(json_is_true(PREFIX("announced")));
+	ck_assert_int_eq(json_integer_value(PREFIX("exported")), 2);
+	ck_assert_int_eq(json_integer_value(PREFIX("weight")), 100);
+	ck_assert_str_eq(json_string_value(PREFIX("reason")), "healthy");
+	ck_assert(json_is_null(PREFIX("elsewhere")));
+	ck_assert_str_eq(json_string_value(CHECK("state")), "up");
+	ck_assert(json_is_null(CHECK("reason")));
+	json_decref(d);
+}
+END_TEST
+
+START_TEST (unknown_is_null) {
+	json_t *d;
+
+	fake_status = (struct apply_status){.link = APPLY_LINK_AWAY, .error = "no socket"};
+	fake_observed[0] = (struct apply_observed){.announced = APPLY_UNKNOWN, .exported = -1};
+	d = make();
+	ck_assert_str_eq(json_string_value(BIRD("link")), "away");
+	ck_assert_str_eq(json_string_value(BIRD("error")), "no socket");
+	ck_assert(json_is_null(BIRD("version")));
+	ck_assert(json_is_null(BIRD("alarm")));
+	ck_assert(json_is_null(BIRD("settled")));
+	ck_assert(json_is_null(BIRD("sessions")));
+	ck_assert(json_is_null(BIRD("sessions_up")));
+	ck_assert(json_is_null(PREFIX("announced")));
+	ck_assert(json_is_null(PREFIX("exported")));
+	ck_assert_str_eq(json_string_value(PREFIX("wanted")), "announce");
+	json_decref(d);
+}
+END_TEST
+
+START_TEST (withdrawn_and_still_seen) {
+	json_t *d;
+
+	fake_prefixes[0].wanted = PREFIX_WANTED_WITHDRAW;
+	fake_prefixes[0].reason = PREFIX_REASON_UNHEALTHY;
+	fake_observed[0] = (struct apply_observed){
+		.announced = APPLY_NO, .exported = 0, .elsewhere = "direct1"};
+	fake_health = SERVICE_HEALTH_UNHEALTHY;
+	facts.stopping = true;
+	d = make();
+	ck_assert_str_eq(json_string_value(PREFIX("wanted")), "withdraw");
+	ck_assert(json_is_false(PREFIX("announced")));
+	ck_assert(json_is_integer(PREFIX("exported")));
+	ck_assert_int_eq(json_integer_value(PREFIX("exported")), 0);
+	ck_assert_str_eq(json_string_value(PREFIX("elsewhere")), "direct1");
+	ck_assert_str_eq(json_string_value(PREFIX("reason")), "unhealthy");
+	ck_assert_str_eq(json_string_value(at(d, "services", "dns", "health", NULL)), "unhealthy");
+	ck_assert(json_is_true(at(d, "stopping", NULL)));
+	json_decref(d);
+}
+END_TEST
+
+START_TEST (outcomes_stand_newest_last) {
+	static const char *const expected[] = {"good", "unknown", "bad", "gone"};
+	const struct check_settings settings = {
+		.interval_ms = 1000, .fast_interval_ms = 500, .rise = 3, .fall = 2};
+	struct monotime now = clock_monotime();
+	const json_t *outcomes;
+	json_t *d;
+
+	check_init(&fake_check, &settings, now);
+	check_take(&fake_check, CHECK_OUTCOME_GOOD, true, now);
+	check_take(&fake_check, CHECK_OUTCOME_UNKNOWN, true, now);
+	check_take(&fake_check, CHECK_OUTCOME_BAD, true, now);
+	check_take(&fake_check, CHECK_OUTCOME_GONE, true, now);
+	fake_reason = "process 4242 is gone";
+	d = make();
+	outcomes = CHECK("outcomes");
+	ck_assert_uint_eq(json_array_size(outcomes), ELEMENTSOF(expected));
+	for (size_t i = 0; i < ELEMENTSOF(expected); i++)
+		ck_assert_str_eq(json_string_value(json_array_get(outcomes, i)), expected[i]);
+	ck_assert_str_eq(json_string_value(CHECK("state")), "down");
+	ck_assert_str_eq(json_string_value(CHECK("reason")), "process 4242 is gone");
+	json_decref(d);
+}
+END_TEST
+
+START_TEST (times_are_wall_times_in_utc) {
+	char expected[CLOCK_TEXT_MAX];
+	const char *since;
+	json_t *d = make();
+
+	clock_format((struct walltime){clock_walltime().us - 90 * 1000000LL}, expected);
+	since = json_string_value(PREFIX("since"));
+	ck_assert_uint_eq(strlen(since), strlen("2026-11-30T03:12:44.120Z"));
+	/* To the minute, and the next one if it has just begun. */
+	if (strncmp(since, expected, 16) != 0) {
+		clock_format((struct walltime){clock_walltime().us - 91 * 1000000LL}, expected);
+		ck_assert_int_eq(strncmp(since, expected, 16), 0);
+	}
+	ck_assert_str_gt(json_string_value(at(d, "time", NULL)), since);
+	json_decref(d);
+
+	fake_prefixes[0].since = MONOTIME_NEVER;
+	d = make();
+	ck_assert(json_is_null(PREFIX("since")));
+	json_decref(d);
+}
+END_TEST
+
+/* Each pair: what came from outside, and what a JSON parser reads back. */
+START_TEST (hostile_text_stays_valid_json) {
+	static const struct {
+		const char *in, *out;
+	} rows[] = {
+		{"quote \" backslash \\ slash /", "quote \" backslash \\ slash /"},
+		{"tab\tnewline\ncr\r bell\a del\x7f", "tab\tnewline\ncr\r bell\a del\x7f"},
+		{"\x1b[31mred", "\x1b[31mred"},
+		{"caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x90\xa6",
+			"caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x90\xa6"},
+		{"bad \xff\xfe.", "bad \xef\xbf\xbd\xef\xbf\xbd."},
+		{"cut \xe2\x82", "cut \xef\xbf\xbd\xef\xbf\xbd"},
+		{"overlong \xc0\xaf \xe0\x80\xaf", "overlong \xef\xbf\xbd\xef\xbf\xbd "
+						   "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"},
+		{"surrogate \xed\xa0\x80", "surrogate \xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"},
+		{"too high \xf4\x90\x80\x80",
+			"too high \xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"},
+	};
+
+	for (size_t i = 0; i < ELEMENTSOF(rows); i++) {
+		json_t *d;
+
+		fake_reason = rows[i].in;
+		(void)snprintf(fake_status.alarm, sizeof(fake_status.alarm), "%s", rows[i].in);
+		d = make();
+		ck_assert_str_eq(json_string_value(CHECK("reason")), rows[i].out);
+		ck_assert_str_eq(json_string_value(BIRD("alarm")), rows[i].out);
+		json_decref(d);
+	}
+}
+END_TEST
+
+START_TEST (nothing_configured) {
+	json_t *d;
+
+	configured_service.n_prefixes = configured_service.n_checks = 0;
+	d = make();
+	ck_assert_uint_eq(json_object_size(at(d, "services", "dns", "prefixes", NULL)), 0);
+	ck_assert_uint_eq(json_object_size(at(d, "services", "dns", "checks", NULL)), 0);
+	json_decref(d);
+	configured.n_services = 0;
+	d = make();
+	ck_assert_uint_eq(json_object_size(at(d, "services", NULL)), 0);
+	json_decref(d);
+	configured.n_services = 1;
+}
+END_TEST
+
+/* The loop waits while the document is written. Sanitizers and a busy machine cost ten times. */
+START_TEST (five_thousand_prefixes_are_quick) {
+	uint64_t best = UINT64_MAX;
+	char *text;
+	json_t *d;
+
+	configured_service.n_prefixes = MANY;
+	for (size_t i = 0; i < MANY; i++)
+		fake_prefixes[i].since.us += i / 100;
+	for (int round = 0; round < 5; round++) {
+		struct monotime start = clock_monotime();
+		uint64_t us;
+
+		text = document_status(&facts);
+		us = monotime_since_us(start, clock_monotime());
+		best = us < best ? us : best;
+		ck_assert_ptr_nonnull(text);
+		free(text);
+	}
+	(void)printf("5,000 prefixes: %llu us\n", (unsigned long long)best);
+	ck_assert_uint_lt(best, 100000);
+	d = make();
+	ck_assert_uint_eq(json_object_size(at(d, "services", "dns", "prefixes", NULL)), MANY);
+	json_decref(d);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("status-document");
+	TCase *tests = tcase_create("document");
+	SRunner *runner;
+	int failed;
+
+	tcase_add_checked_fixture(tests, setup, NULL);
+	tcase_add_test(tests, known_facts_are_told);
+	tcase_add_test(tests, unknown_is_null);
+	tcase_add_test(tests, withdrawn_and_still_seen);
+	tcase_add_test(tests, outcomes_stand_newest_last);
+	tcase_add_test(tests, times_are_wall_times_in_utc);
+	tcase_add_test(tests, hostile_text_stays_valid_json);
+	tcase_add_test(tests, nothing_configured);
+	tcase_add_test(tests, five_thousand_prefixes_are_quick);
+	suite_add_tcase(suite, tests);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_NORMAL);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
