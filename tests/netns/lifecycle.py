@@ -1,0 +1,203 @@
+"""Stop, crash, start: what the router sees while an agent is away, and after its return.
+
+Each way to leave (TERM, TERM with `keep`, USR2, kill -9) is combined with what can happen meanwhile:
+nothing, a service dies, a service comes back, BIRD restarts. A new agent is right within a second of
+its start, and no UPDATE is sent where nothing changed.
+"""
+
+import signal
+import time
+
+from lib.case import check, eventually, main
+from lib.site import Site
+from lib.wire import ANNOUNCE, WITHDRAW
+
+DNS, DNS6, WEB = "192.0.2.53/32", "2001:db8::53/128", "192.0.2.80/32"
+ALL = {DNS, DNS6, WEB}
+
+
+def changes(site, since):
+    return [(e.kind, e.prefix) for e in site.wire.since(since) if e.kind in (ANNOUNCE, WITHDRAW)]
+
+
+def announced(site):
+    return {prefix for prefix in ALL if "edge1" in site.routes(prefix)}
+
+
+def all_up(site):
+    edge = site.edges[0]
+    for service in (edge.nsd, edge.nginx):
+        if not service.process.alive():
+            service.start()
+    if not edge.agent.process or not edge.agent.process.alive():
+        edge.agent.config = edge.agent.default_config()
+        edge.agent.start()
+    for prefix in ALL:
+        site.wait_announced(prefix, "edge1")
+        edge.agent.wait_prefix(prefix, announced=True, exported=1, reason="healthy")
+    edge.agent.wait_status(lambda s: s["bird"]["settled"], what="settled")
+
+
+def start_and_rest(site, expected, since):
+    """Starts the agent; within a second of its start exactly `expected` was sent, and then nothing."""
+    edge = site.edges[0]
+    begun = time.time()
+    edge.agent.start()
+    for kind, prefix in expected:
+        event = site.wire.wait(lambda e, k=kind, p=prefix: e.kind == k and e.prefix == p, since=since)
+        check(event.time - begun < 1.0, f"{kind} {prefix} within a second of the start", event.time - begun)
+    edge.agent.wait_status(
+        lambda s: s["bird"]["settled"] and all(p["reason"] != "first_round"
+            for x in s["services"].values() for p in x["prefixes"].values()), what="decided and settled")
+    eventually(lambda: time.time() - begun > 1.5, 5, "time for more to come")
+    check(sorted(changes(site, since)) == sorted(expected), "exactly this was sent", changes(site, since))
+
+
+def test_first_start(site):
+    """After a boot nothing is announced before the checks have passed."""
+    edge = site.edges[0]
+    edge.nsd.stop()
+    edge.agent.start()
+    site.wait_announced(WEB, "edge1")
+    edge.agent.wait_prefix(DNS, reason="unhealthy", announced=False)
+    check(announced(site) == {WEB}, "what is healthy, and nothing else", announced(site))
+    edge.nsd.start()
+    site.wait_announced(DNS, "edge1")
+
+
+def test_term(site):
+    """TERM withdraws everything and then exits; the fragments that stay say `disabled`."""
+    all_up(site)
+    edge = site.edges[0]
+    begun = time.time()
+    check(edge.agent.stop(signal.SIGTERM) == 0, "exit status 0")
+    left = time.time()
+    for prefix in ALL:
+        event = site.wire.wait_withdraw("edge1", prefix, since=begun)
+        check(event.time <= left, "withdrawn before the agent left", event.time - left)
+    for service in ("dns", "web"):
+        text = edge.fragment(service)
+        check(text.count("disabled;") == text.count("protocol static"), "every protocol is disabled", text)
+    edge.birdc("configure")
+    check(announced(site) == set(), "and a configure by anybody does not change that", announced(site))
+
+
+def test_term_keep(site):
+    """on_stop keep leaves its service announced, and the other one goes."""
+    edge = site.edges[0]
+    edge.agent.config["services"]["web"]["on_stop"] = "keep"
+    edge.agent.start()
+    for prefix in ALL:
+        site.wait_announced(prefix, "edge1")
+    edge.agent.wait_status(lambda s: s["bird"]["settled"], what="settled")
+    begun = time.time()
+    check(edge.agent.stop(signal.SIGTERM) == 0, "exit status 0")
+    check(announced(site) == {WEB}, "web is kept", announced(site))
+    check(sorted(changes(site, begun)) == [(WITHDRAW, DNS), (WITHDRAW, DNS6)], "two UPDATEs", changes(site, begun))
+
+
+def leave(edge, how):
+    if how == "kill":
+        edge.agent.kill()
+    else:
+        check(edge.agent.stop(signal.SIGUSR2) == 0, "exit status 0")
+
+
+def test_away_nothing_happens(site):
+    """USR2 and kill -9 leave BIRD alone, and the next agent sends no UPDATE."""
+    for how in ("usr2", "kill"):
+        all_up(site)
+        begun = time.time()
+        leave(site.edges[0], how)
+        start_and_rest(site, [], begun)
+        check(site.edges[0].agent.status()["bird"]["commands_sent"] == 0, f"{how}: not one command that changes")
+
+
+def test_away_service_dies(site):
+    """A service that dies while the agent is away is withdrawn within a second of its return."""
+    for how in ("usr2", "kill"):
+        all_up(site)
+        begun = time.time()
+        leave(site.edges[0], how)
+        site.edges[0].nsd.kill()
+        start_and_rest(site, [(WITHDRAW, DNS), (WITHDRAW, DNS6)], begun)
+
+
+def test_away_service_returns(site):
+    """A service that comes back while the agent is away earns its routes again."""
+    for how in ("usr2", "kill"):
+        all_up(site)
+        edge = site.edges[0]
+        edge.nsd.kill()
+        edge.agent.wait_prefix(DNS, announced=False, reason="unhealthy")
+        begun = time.time()
+        leave(edge, how)
+        edge.nsd.start()
+        start_and_rest(site, [(ANNOUNCE, DNS), (ANNOUNCE, DNS6)], begun)
+
+
+def test_away_bird_restarts(site):
+    """BIRD restarts while the agent is away: it announces what was true, and so does the next agent."""
+    for how in ("usr2", "kill"):
+        all_up(site)
+        edge = site.edges[0]
+        leave(edge, how)
+        edge.bird.restart()
+        site.wait_sessions()
+        for prefix in ALL:
+            site.wait_announced(prefix, "edge1")
+        begun = time.time()
+        start_and_rest(site, [], begun)
+
+
+def test_away_both(site):
+    """BIRD restarts and nsd dies while the agent is away: right within a second of its start."""
+    for how in ("usr2", "kill"):
+        all_up(site)
+        edge = site.edges[0]
+        leave(edge, how)
+        edge.bird.kill()
+        edge.nsd.kill()
+        edge.bird.start()
+        site.wait_sessions()
+        for prefix in ALL:
+            site.wait_announced(prefix, "edge1")
+        begun = time.time()
+        start_and_rest(site, [(WITHDRAW, DNS), (WITHDRAW, DNS6)], begun)
+
+
+def test_bird_restarts(site):
+    """BIRD restarts under a living agent: repaired within a second of its return, also when nsd died meanwhile."""
+    all_up(site)
+    edge = site.edges[0]
+    edge.bird.kill()
+    edge.agent.wait_status(lambda s: s["bird"]["link"] == "away", what="BIRD is away")
+    for prefix in ALL:
+        seen = edge.agent.prefix(prefix)
+        check(seen["announced"] is None and seen["exported"] is None, "unknown while BIRD is away", seen)
+    edge.nsd.kill()
+    edge.agent.wait_prefix(DNS, wanted="withdraw")
+    begun = time.time()
+    edge.bird.start()
+    site.wait_sessions()
+    site.wait_announced(WEB, "edge1")
+    edge.agent.wait_prefix(WEB, announced=True, exported=1)
+    edge.agent.wait_prefix(DNS, announced=False, exported=0)
+    check((ANNOUNCE, DNS) not in changes(site, begun), "the dead service was not announced", changes(site, begun))
+
+
+def test_term_without_bird(site):
+    """TERM with BIRD away leaves withdrawn fragments and is quick."""
+    all_up(site)
+    edge = site.edges[0]
+    edge.bird.kill()
+    edge.agent.wait_status(lambda s: s["bird"]["link"] == "away", what="BIRD is away")
+    begun = time.time()
+    check(edge.agent.stop(signal.SIGTERM) == 0, "exit status 0")
+    check(time.time() - begun < 2, "quick", time.time() - begun)
+    edge.bird.start()
+    site.wait_sessions()
+    check(announced(site) == set(), "nothing is announced", announced(site))
+
+
+main(lambda: Site(edges=1))
