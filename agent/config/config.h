@@ -27,6 +27,12 @@ enum config_require {
 	CONFIG_REQUIRE_NUMBER,
 };
 
+/* When a check runs and how it is judged; `defaults` holds what the checks do not say. */
+struct config_timing {
+	uint64_t interval_ms, fast_interval_ms, timeout_ms;
+	int64_t rise, fall;
+};
+
 struct config_bird {
 	char *socket;			/* /run/bird/bird.ctl */
 	char *fragments;		/* /run/redshank/bird */
@@ -46,8 +52,10 @@ struct config_community {
 
 struct config_prefix {
 	struct prefix prefix;
-	uint32_t weight;  /* effective: the node's row in `weights`, else the service's own */
-	uint32_t prepend; /* 0 to 10 */
+	uint32_t weight;	/* effective: the node's row in `weights`, else own_weight */
+	uint32_t own_weight;	/* the service's own */
+	bool weight_is_of_node; /* `weight` comes from the row */
+	uint32_t prepend;	/* 0 to 10 */
 	struct config_community *communities;
 	size_t n_communities;
 	struct config_community *large_communities;
@@ -62,7 +70,8 @@ struct config_check {
 	uint64_t interval_ms, fast_interval_ms, timeout_ms;
 	unsigned rise, fall;
 	void *settings; /* the type's own struct, by its schema */
-	char *identity; /* canonical text of everything above: equal text, the same check */
+	char *identity; /* canonical text of type, timing and settings, not of the name: checks of
+			   equal text do the same thing */
 };
 
 struct config_restart {
@@ -81,16 +90,39 @@ struct config_service {
 	struct config_check *checks;
 	size_t n_checks;
 	struct config_restart *restart; /* or NULL */
-	enum config_on_stop on_stop;
+	int on_stop;			/* enum config_on_stop */
+	bool address_check;		/* the default of its prefixes */
+};
+
+struct config_weight {
+	struct prefix prefix;
+	uint32_t weight;
+};
+
+/* One row of `weights`: what a node gives its prefixes. All nodes' rows are kept. */
+struct config_weights {
+	char *node;
+	struct config_weight *items;
+	size_t n;
 };
 
 struct config {
 	char *node;
 	struct config_bird bird;
 	struct config_status status;
-	struct config_service *services;
+	struct config_timing defaults;
+	struct config_service *services; /* in the order of the files */
 	size_t n_services;
+	struct config_weights *weights;
+	size_t n_weights;
 };
+
+/* Of one configuration, all services together. */
+#define CONFIG_SERVICES_MAX 4096
+#define CONFIG_PREFIXES_MAX 10000
+#define CONFIG_CHECKS_MAX 4096
+#define CONFIG_COMMUNITIES_MAX 64 /* of one prefix, of either kind */
+#define CONFIG_WEIGHTS_MAX 100000 /* of all nodes */
 
 /*
  * Reads FILE and conf.d, merges, checks. On success *ret is owned by the caller and `problems`

@@ -21,6 +21,8 @@ enum schema_kind {
 	SCHEMA_STRING_MAP,  /* struct schema_strings with 2 n items: key, value, key, value */
 	SCHEMA_INTEGER_LIST, /* struct schema_integers, each from minimum to maximum */
 	SCHEMA_OBJECT,	     /* a struct inside the struct, by `object` */
+	SCHEMA_SPECIAL, /* config/ alone: read and printed by a function of its own; the table only
+			   knows the key */
 };
 
 struct schema_strings {
@@ -39,18 +41,35 @@ struct schema {
 };
 
 struct schema_key {
-	const char *name; /* in JSON */
+	const char *name; /* in JSON; lower case, with _ */
 	enum schema_kind kind;
 	size_t offset; /* in the struct */
 	bool required;
-	int64_t minimum, maximum; /* numbers and durations: inclusive; strings and lists: their
-				     length, a maximum of 0 is 4,096 */
+	int64_t minimum, maximum; /* numbers, durations, and each of an integer list: inclusive, to
+				     be set; strings (bytes), lists and maps (items): their length,
+				     and a maximum of 0 is 4,096. An integer list has 1 to 4,096. */
 	const char *const *words; /* of SCHEMA_ENUM */
 	const char
 		*fallback; /* the default as JSON text, such as "\"200ms\"" or "3"; NULL: absent */
 	const struct schema *object; /* of SCHEMA_OBJECT */
 	const char *meaning;	     /* one line for the manual */
+	/* Of a string, and of each item of a string list: NULL where the text is right, else what
+	 * was expected ("an absolute path"). NULL: any text. */
+	const char *(*form)(const char *text);
 };
+
+/*
+ * What is printed with defaults filled in must load again. So a default may not contradict another
+ * key of its table; a key that is only right beside another has no default. An object that is not
+ * required holds no required keys.
+ */
+
+/* Forms that several tables need. */
+const char *schema_form_absolute_path(const char *text);
+/* An absolute path that fits into sun_path (107 bytes). */
+const char *schema_form_socket_path(const char *text);
+/* "nsd.service", as systemd.unit(5) has it; no templates without an instance. */
+const char *schema_form_unit_name(const char *text);
 
 #define SCHEMA_FIELD(type, field) .offset = offsetof(type, field)
 #define SCHEMA_END           \

@@ -1,0 +1,173 @@
+/*
+ * Builds the one form of a problem: FILE: PATH: got VALUE; expected EXPECTED.
+ *
+ * Values and keys are shown as JSON with everything outside ASCII escaped: a Cyrillic letter in
+ * a key that looks right, a zero-width space or a terminal's escape sequence must be seen by the
+ * person who looks for the fault. The length is bounded everywhere, because a file may hold a key
+ * of 4 MiB.
+ */
+#include "agent/config/report.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "agent/config/sources.h"
+
+/* Characters of a key or string that are shown. */
+#define SHOWN_MAX 60
+
+static bool is_plain_key(const char *key)
+{
+	size_t n = strspn(key, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-");
+
+	return n > 0 && key[n] == '\0' && n <= SHOWN_MAX;
+}
+
+/* JSON text is ASCII here, so that any cut is between characters; the quote is put back. */
+static void shorten_quoted(char *text)
+{
+	if (strlen(text) > SHOWN_MAX)
+		memcpy(text + SHOWN_MAX - 4, "...\"", 5);
+}
+
+const char *text_format(const char *text, char buf[VALUE_TEXT_MAX])
+{
+	/* A character takes at most 12 bytes escaped, so the cut leaves enough to be shown. */
+	size_t length = strnlen(text, SHOWN_MAX);
+	_cleanup_free_ char *dumped = NULL;
+	json_t *value;
+
+	while (text[length] != '\0' && length > 0 && ((unsigned char)text[length] & 0xc0) == 0x80)
+		length--;
+	value = json_stringn(text, length);
+	if (value)
+		dumped = json_dumps(value, JSON_ENCODE_ANY | JSON_ENSURE_ASCII);
+	json_decref(value);
+	if (!dumped) {
+		(void)snprintf(buf, VALUE_TEXT_MAX, "a string");
+		return buf;
+	}
+	if (text[length] != '\0' && strlen(dumped) <= SHOWN_MAX)
+		(void)snprintf(buf, VALUE_TEXT_MAX, "%.*s...\"", (int)strlen(dumped) - 1, dumped);
+	else {
+		shorten_quoted(dumped);
+		(void)snprintf(buf, VALUE_TEXT_MAX, "%s", dumped);
+	}
+	return buf;
+}
+
+const char *value_format(json_t *value, char buf[VALUE_TEXT_MAX])
+{
+	_cleanup_free_ char *dumped = NULL;
+
+	if (!value)
+		return strcpy(buf, "nothing");
+	if (json_is_string(value))
+		return text_format(json_string_value(value), buf);
+	if (json_is_object(value))
+		return strcpy(buf, json_object_size(value) ? "an object" : "an empty object");
+	if (json_is_array(value))
+		return strcpy(buf, json_array_size(value) ? "a list" : "an empty list");
+	/* Nine digits tell 10.5 from 10 and do not show 0.1 as 0.10000000000000001. */
+	dumped = json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(9));
+	(void)snprintf(buf, VALUE_TEXT_MAX, "%s", dumped ? dumped : "a number");
+	return buf;
+}
+
+static size_t append(char *buf, size_t used, const char *format, ...) _printf_(3, 4);
+
+static size_t append(char *buf, size_t used, const char *format, ...)
+{
+	va_list ap;
+	int n;
+
+	va_start(ap, format);
+	n = vsnprintf(buf + used, PATH_TEXT_MAX - used, format, ap);
+	va_end(ap);
+	if (n < 0)
+		return used;
+	return used + (size_t)n < PATH_TEXT_MAX ? used + (size_t)n : PATH_TEXT_MAX - 1;
+}
+
+const char *path_format(const struct path *path, char buf[PATH_TEXT_MAX])
+{
+	const struct path *steps[PATH_DEPTH_MAX];
+	size_t n = 0, used = 0;
+	char shown[VALUE_TEXT_MAX];
+
+	if (!path)
+		return strcpy(buf, "top level");
+	for (; path && n < PATH_DEPTH_MAX; path = path->parent)
+		steps[n++] = path;
+	buf[0] = '\0';
+	while (n-- > 0) {
+		if (!steps[n]->key)
+			used = append(buf, used, "[%zu]", steps[n]->index);
+		else if (is_plain_key(steps[n]->key))
+			used = append(buf, used, "%s%s", used ? "." : "", steps[n]->key);
+		else
+			used = append(buf, used, "[%s]", text_format(steps[n]->key, shown));
+	}
+	return buf;
+}
+
+static void report(struct report *r, enum problem_level level, const struct path *path,
+	const char *got, const char *format, va_list ap)
+{
+	const char *file = sources_origin(r->sources, path);
+	_cleanup_free_ char *text = NULL;
+	char where[PATH_TEXT_MAX];
+
+	if (vasprintf(&text, format, ap) < 0) {
+		text = NULL;
+		(void)report_no_memory(r);
+	}
+	(void)path_format(path, where);
+	if (got)
+		problems_add(r->problems, level, "%s: %s: got %s; expected %s", file, where, got,
+			text ? text : "something else");
+	else
+		problems_add(r->problems, level, "%s: %s: %s", file, where, text ? text : "");
+}
+
+void report_got(
+	struct report *r, const struct path *path, const char *got, const char *expected, ...)
+{
+	va_list ap;
+
+	va_start(ap, expected);
+	report(r, PROBLEM_ERROR, path, got, expected, ap);
+	va_end(ap);
+}
+
+void report_value(
+	struct report *r, const struct path *path, json_t *value, const char *expected, ...)
+{
+	char got[VALUE_TEXT_MAX];
+	va_list ap;
+
+	va_start(ap, expected);
+	report(r, PROBLEM_ERROR, path, value_format(value, got), expected, ap);
+	va_end(ap);
+}
+
+void report_warning(struct report *r, const struct path *path, const char *text, ...)
+{
+	va_list ap;
+
+	va_start(ap, text);
+	report(r, PROBLEM_WARNING, path, NULL, text, ap);
+	va_end(ap);
+}
+
+size_t report_count(const struct report *r)
+{
+	return r->problems->n_errors;
+}
+
+bool report_no_memory(struct report *r)
+{
+	r->failed = -ENOMEM;
+	return false;
+}

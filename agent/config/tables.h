@@ -1,0 +1,31 @@
+#ifndef REDSHANK_CONFIG_TABLES_H
+#define REDSHANK_CONFIG_TABLES_H
+/* The tables of every object that is not a check's own settings. For config/ and the test that
+ * holds the manual against them. */
+#include "agent/config/config.h"
+
+/* A prefix as the table loads and prints it; its communities are special. */
+struct tables_prefix {
+	int64_t weight;
+	int64_t prepend;
+	bool last_resort;
+	bool address_check;
+};
+
+extern const struct schema tables_top;	   /* struct config */
+extern const struct schema tables_timing;  /* struct config_timing */
+extern const struct schema tables_service; /* struct config_service */
+extern const struct schema tables_prefix;  /* struct tables_prefix */
+extern const struct schema tables_restart; /* struct config_restart */
+/* Only for its keys: those that every check has, whatever its type. */
+extern const struct schema tables_check;
+
+/* "ADDRESS:PORT" or "[ADDRESS]:PORT", both literal. NULL, or what was expected. */
+const char *tables_form_listen(const char *text);
+
+/* Names of nodes: what host names may hold. NULL, or what was expected. */
+const char *tables_form_node(const char *text);
+/* Names of services and checks. NULL, or what was expected. */
+const char *tables_form_name(const char *text);
+
+#endif
