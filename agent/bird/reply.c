@@ -13,15 +13,15 @@
  */
 #include "agent/bird/reply.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <stdbool.h>
 #include <string.h>
 
 #include "agent/base/buffer.h"
+#include "agent/base/printable.h"
 
 #define REPLY_CODE_DIGITS 4
-#define REPLY_QUOTED_MAX 80 /* bytes of a bad line that the error shows */
+#define REPLY_QUOTED_MAX 160 /* of a bad line in an error */
 
 struct reply_position {
 	int code;
@@ -57,26 +57,15 @@ void reply_parser_free(struct reply_parser *p)
 	free(p);
 }
 
-/* What came, so that it can be read in a log: printable ASCII, the rest as \xNN. */
+/* Ends the parser; the error shows what came, fit for a log. */
 static int reply_bad(struct reply_parser *p, const char *line, size_t n, const char *why,
 	struct error *ret_error)
 {
-	char quoted[4 * REPLY_QUOTED_MAX + 1];
-	size_t used = 0;
+	char quoted[REPLY_QUOTED_MAX];
 
 	p->broken = true;
-	for (size_t i = 0; i < n && i < REPLY_QUOTED_MAX; i++) {
-		unsigned char c = (unsigned char)line[i];
-
-		if (c >= ' ' && c < 0x7f && c != '\\')
-			quoted[used++] = (char)c;
-		else
-			used += (size_t)snprintf(
-				quoted + used, sizeof(quoted) - used, "\\x%02x", c);
-	}
-	quoted[used] = '\0';
-	return error_set(
-		ret_error, EBADMSG, "%s: \"%s%s\"", why, quoted, n > REPLY_QUOTED_MAX ? "..." : "");
+	return error_set(ret_error, EBADMSG, "%s: \"%s\"", why,
+		printable_copy(quoted, sizeof(quoted), line, n));
 }
 
 static int reply_remember(struct reply_parser *p, int code, size_t offset)
@@ -176,39 +165,55 @@ static int reply_line(struct reply_parser *p, struct error *ret_error)
 	return 0;
 }
 
-int reply_parser_feed(struct reply_parser *p, const char *data, size_t n, struct error *ret_error)
+/* Appends a part of a line, `n` bytes, and with `ends` the NUL. 0, -E2BIG, -ENOMEM. */
+static int reply_append(struct reply_parser *p, const char *data, size_t n, bool ends)
 {
 	int r;
 
+	/* What a line costs beside its bytes counts as well. */
+	if (p->n_positions * sizeof(*p->positions) + p->bytes.length + n >= REPLY_MAX)
+		return -E2BIG;
+	r = buffer_append(&p->bytes, data, n);
+	return r == 0 && ends ? buffer_append(&p->bytes, "", 1) : r;
+}
+
+/* One piece of a line, up to its newline or to the end of what came. */
+static int reply_piece(
+	struct reply_parser *p, const char *data, size_t n, bool ends, struct error *ret_error)
+{
+	size_t before = p->bytes.length - p->line_start;
+	int r;
+
+	if (before + n > REPLY_LINE_MAX)
+		return reply_bad(p, before ? p->bytes.data + p->line_start : data,
+			before ? before : n, "a line without end", ret_error);
+	r = reply_append(p, data, n, ends);
+	if (r == 0 && ends)
+		r = reply_line(p, ret_error);
+	if (r == -E2BIG)
+		return reply_bad(p, buffer_string(&p->bytes), strlen(buffer_string(&p->bytes)),
+			"a reply without end, it begins with", ret_error);
+	if (r == -ENOMEM) {
+		p->broken = true;
+		return error_set_errno(ret_error, ENOMEM, "a reply");
+	}
+	return r;
+}
+
+int reply_parser_feed(struct reply_parser *p, const char *data, size_t n, struct error *ret_error)
+{
 	if (p->broken)
-		return error_set(ret_error, EBADMSG, "the connection already broke the protocol");
+		return error_set(ret_error, EBADMSG, "it was no BIRD before");
 	while (n > 0) {
 		const char *newline = memchr(data, '\n', n);
 		size_t piece = newline ? (size_t)(newline - data) : n;
+		size_t taken = piece + (newline ? 1 : 0);
+		int r = reply_piece(p, data, piece, newline, ret_error);
 
-		if (p->bytes.length - p->line_start + piece > REPLY_LINE_MAX)
-			return reply_bad(p,
-				p->bytes.length > p->line_start ? p->bytes.data + p->line_start
-								: data,
-				p->bytes.length > p->line_start ? p->bytes.length - p->line_start
-								: piece,
-				"a line that does not end", ret_error);
-		r = buffer_append(&p->bytes, data, piece);
-		if (r == 0 && newline)
-			r = buffer_append(&p->bytes, "", 1);
-		if (r == 0 && p->n_positions * sizeof(*p->positions) > REPLY_MAX - p->bytes.length)
-			r = -E2BIG;
-		if (r == -E2BIG)
-			return reply_bad(p, p->bytes.data, strlen(p->bytes.data),
-				"a reply that does not end, it begins with", ret_error);
-		if (r == 0 && newline)
-			r = reply_line(p, ret_error);
-		if (r < 0) {
-			p->broken = true;
-			return r == -ENOMEM ? error_set_errno(ret_error, ENOMEM, "reply") : r;
-		}
-		data += piece + (newline ? 1 : 0);
-		n -= piece + (newline ? 1 : 0);
+		if (r < 0)
+			return r;
+		data += taken;
+		n -= taken;
 	}
 	return 0;
 }
