@@ -52,7 +52,7 @@ class Machine:
         nspawn = [
             "systemd-nspawn", "--boot", "--quiet", "--register=no", "--keep-unit", "--console=pipe",
             f"--machine={self.name}", "--directory=/", "--volatile=yes",
-            f"--network-namespace-path={self.host.netns}",
+            f"--network-namespace-path={self.host.netns}", "--capability=CAP_NET_ADMIN",
             *[f"--bind-ro={source}:{target}" for source, target in binds], *BOOT,
         ]
         self.process = Process(["sh", "-c", enter, "sh", *groups, "--", *nspawn], self.host.path("boot.log"))
