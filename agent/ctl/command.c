@@ -203,8 +203,8 @@ static void print_help(FILE *out)
 		"  --plugin        with status: one line and exit code as a monitoring plug-in\n"
 		"  --help, --version\n"
 		"\n"
-		"Exit codes: 0 done, 1 refused or unknown, 2 usage, 3 no agent. With --plugin: "
-		"0 OK,\n1 WARNING, 2 CRITICAL, 3 UNKNOWN. More in redshankctl(1).\n",
+		"Exit codes: 0 done, 1 refused or unknown, 2 usage, 3 no agent. With "
+		"--plugin:\n0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN. More in redshankctl(1).\n",
 		out);
 }
 

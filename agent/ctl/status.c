@@ -262,9 +262,9 @@ static void print_checks(FILE *out, const json_t *checks, const struct status_vi
 	const char *name;
 	json_t *check;
 
+	text_table_init(&t, ELEMENTSOF(heads));
 	if (json_object_size(checks) == 0)
 		return;
-	text_table_init(&t, ELEMENTSOF(heads));
 	add_head(&t, heads);
 	json_object_foreach ((json_t *)checks, name, check) {
 		text_table_add(&t, TEXT_PLAIN, false, name);
@@ -403,23 +403,21 @@ static void print_headline(FILE *out, const json_t *document, const struct statu
 	const json_t *bird = json_object_get(document, "bird");
 	const json_t *up = json_object_get(bird, "sessions_up");
 	const json_t *sessions = json_object_get(bird, "sessions");
-	char line[200];
+	bool changing = json_is_false(json_object_get(bird, "settled"));
+	char counts[64] = "", line[512];
+	enum text_colour colour = changing ? TEXT_YELLOW : TEXT_BOLD;
 
-	text_put(out, view->colours, TEXT_BOLD, text_of(document, "node"));
-	(void)snprintf(line, sizeof(line), ": redshankd %.40s, BIRD %.40s",
-		text_of(document, "version"),
-		is_text(bird, "version", "") ? STATUS_UNKNOWN : text_of(bird, "version"));
-	text_put(out, view->colours, TEXT_PLAIN, line);
 	if (json_is_integer(up) && json_is_integer(sessions)) {
-		bool all = json_integer_value(up) == json_integer_value(sessions);
-
-		(void)snprintf(line, sizeof(line), ", %lld of %lld sessions up",
+		(void)snprintf(counts, sizeof(counts), ", %lld of %lld sessions up",
 			(long long)json_integer_value(up), (long long)json_integer_value(sessions));
-		text_put(out, view->colours, all ? TEXT_PLAIN : TEXT_YELLOW, line);
+		if (json_integer_value(up) < json_integer_value(sessions))
+			colour = TEXT_YELLOW;
 	}
-	if (json_is_false(json_object_get(bird, "settled")))
-		text_put(out, view->colours, TEXT_YELLOW, ", changes under way");
-	(void)fputc('\n', out);
+	(void)snprintf(line, sizeof(line), "%.255s: redshankd %.32s, BIRD %.32s%s%s",
+		text_of(document, "node"), text_of(document, "version"),
+		is_text(bird, "version", "") ? STATUS_UNKNOWN : text_of(bird, "version"), counts,
+		changing ? ", changes under way" : "");
+	text_put_wrapped(out, view->colours, colour, 0, line);
 }
 
 void status_print(FILE *out, const json_t *document, const struct status_view *view)

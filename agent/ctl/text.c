@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "agent/base/buffer.h"
+#include "agent/base/printable.h"
 
 static void check_memory(int r)
 {
@@ -16,59 +16,14 @@ static void check_memory(int r)
 
 /* --- characters --- */
 
-/* Reads one UTF-8 character (RFC 3629); returns its length, or 0 where there is none. */
-static size_t utf8_read(const unsigned char *s, uint32_t *ret)
+char *text_escape(const char *s)
 {
-	static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-	uint32_t c;
-	size_t n;
+	size_t n = strlen(s), size = 4 * n + 8; /* each byte may become \xNN */
+	char *escaped = malloc(size);
 
-	if (s[0] < 0x80) {
-		*ret = s[0];
-		return 1;
-	}
-	n = s[0] >= 0xf0 ? 4 : s[0] >= 0xe0 ? 3 : s[0] >= 0xc0 ? 2 : 0;
-	if (n == 0 || s[0] > 0xf4)
-		return 0;
-	c = s[0] & (0xffU >> (n + 1));
-	for (size_t i = 1; i < n; i++) {
-		if ((s[i] & 0xc0) != 0x80)
-			return 0;
-		c = c << 6 | (s[i] & 0x3fU);
-	}
-	if (c < least[n] || c > 0x10ffff || (c >= 0xd800 && c <= 0xdfff))
-		return 0;
-	*ret = c;
-	return n;
-}
-
-/* Steers a terminal, or the direction in which it writes (Unicode's Bidi_Control). */
-static bool is_steering(uint32_t c)
-{
-	return c < 0x20 || (c >= 0x7f && c <= 0x9f) || c == 0x61c || c == 0x200e || c == 0x200f ||
-	       (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
-}
-
-char *text_escape(const char *text)
-{
-	const unsigned char *s = (const unsigned char *)text;
-	struct buffer out;
-
-	buffer_init(&out, 1U << 30);
-	check_memory(buffer_append(&out, "", 0));
-	while (*s) {
-		uint32_t c = 0;
-		size_t n = utf8_read(s, &c);
-
-		if (n > 0 && !is_steering(c)) {
-			check_memory(buffer_append(&out, s, n));
-			s += n;
-			continue;
-		}
-		for (n = n > 0 ? n : 1; n > 0; n--)
-			check_memory(buffer_printf(&out, "\\x%02x", *s++));
-	}
-	return out.data;
+	check_memory(escaped ? 0 : -ENOMEM);
+	(void)printable_copy(escaped, size, s, n);
+	return escaped;
 }
 
 size_t text_columns(const char *s)
@@ -260,7 +215,7 @@ static size_t layout_sum(const struct text_table *t, const struct layout *l, siz
 	return sum;
 }
 
-/* Room that the last column should have: its widest cell, but a long one is wrapped anyway. */
+/* Room for the last column: its widest cell but for those so long that they are wrapped anyway. */
 static size_t layout_last(const struct text_table *t)
 {
 	size_t widest = 0;
@@ -268,10 +223,10 @@ static size_t layout_last(const struct text_table *t)
 	for (size_t row = 0; row < t->n_rows; row++) {
 		size_t n = text_columns(t->cells[(row + 1) * t->n_columns - 1].text);
 
-		if (n > widest)
+		if (n > widest && n <= 16)
 			widest = n;
 	}
-	return widest < 16 ? widest : 16;
+	return widest;
 }
 
 static void layout_make(struct layout *l, const struct text_table *t, unsigned indent)

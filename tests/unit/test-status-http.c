@@ -1,0 +1,622 @@
+/*
+ * The status server under its own loop, asked by raw sockets: what a good client gets, what slow,
+ * silent, huge and malformed ones cost, and how the socket file is made.
+ */
+#include <arpa/inet.h>
+#include <check.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#include "agent/base/buffer.h"
+#include "agent/base/clock.h"
+#include "agent/status/http.h"
+
+#define ANSWER_MAX (8 * 1024 * 1024)
+#define CONNECTIONS_MAX 64 /* of one listener, as http.c has it */
+#define DEADLINE_MS 10000  /* of a connection, as http.c has it */
+
+static char directory[] = "/tmp/redshank-http-XXXXXX";
+static char socket_path[sizeof(directory) + 16];
+static char listen_text[32];
+static unsigned short tcp_port;
+static sd_event *event;
+static struct http *http;
+static struct config_status settings;
+
+static size_t document_size; /* 0: there is none */
+static unsigned renders;
+
+static char *render(void *userdata)
+{
+	char *text;
+
+	renders++;
+	if (document_size == 0)
+		return NULL;
+	text = malloc(document_size + 1);
+	ck_assert_ptr_nonnull(text);
+	memset(text, 'x', document_size);
+	text[document_size - 1] = '\n';
+	text[document_size] = '\0';
+	return text;
+}
+
+static const struct http_ops ops = {.status = render};
+
+/* A port that was free a moment ago. */
+static unsigned short free_port(void)
+{
+	struct sockaddr_in address = {
+		.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t length = sizeof(address);
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	ck_assert_int_eq(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+	ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&address, &length), 0);
+	close(fd);
+	return ntohs(address.sin_port);
+}
+
+static int open_server(struct error *error)
+{
+	return http_new(&http, event, &settings, &ops, error);
+}
+
+static void setup(void)
+{
+	struct error error = {{0}};
+
+	document_size = 100;
+	renders = 0;
+	tcp_port = free_port();
+	(void)snprintf(listen_text, sizeof(listen_text), "127.0.0.1:%u", tcp_port);
+	settings = (struct config_status){.socket = socket_path, .listen = listen_text};
+	ck_assert_int_ge(sd_event_new(&event), 0);
+	ck_assert_msg(open_server(&error) == 0, "%s", error.text);
+}
+
+static void teardown(void)
+{
+	http_free(http);
+	http = NULL;
+	sd_event_unref(event);
+}
+
+/* --- clients --- */
+
+static int connect_unix(void)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
+
+	strcpy(address.sun_path, socket_path);
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(connect(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+	return fd;
+}
+
+static int connect_tcp(void)
+{
+	struct sockaddr_in address = {.sin_family = AF_INET,
+		.sin_port = htons(tcp_port),
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+	ck_assert_int_eq(connect(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+	ck_assert_int_eq(fcntl(fd, F_SETFL, O_NONBLOCK), 0);
+	return fd;
+}
+
+static void turn(void)
+{
+	ck_assert_int_ge(sd_event_run(event, 1000), 0);
+}
+
+static void turn_for(uint64_t ms)
+{
+	struct monotime end = monotime_add_ms(clock_monotime(), ms);
+
+	while (!monotime_reached(end, clock_monotime()))
+		turn();
+}
+
+/* Sends and reads until the server closes. False when it did not within `ms`. */
+static bool finish(int fd, const char *request, struct buffer *answer, uint64_t ms)
+{
+	struct monotime end = monotime_add_ms(clock_monotime(), ms);
+	size_t left = strlen(request);
+	char chunk[65536];
+
+	while (!monotime_reached(end, clock_monotime())) {
+		ssize_t n;
+
+		if (left > 0) {
+			n = send(fd, request, left, MSG_NOSIGNAL);
+			if (n > 0) {
+				request += n;
+				left -= (size_t)n;
+			} else if (errno != EAGAIN) {
+				left = 0;
+			}
+		}
+		turn();
+		while ((n = recv(fd, chunk, sizeof(chunk), 0)) > 0)
+			ck_assert_int_eq(buffer_append(answer, chunk, (size_t)n), 0);
+		if (n == 0 || errno == ECONNRESET)
+			return true;
+	}
+	return false;
+}
+
+/* One whole request; the answer is valid until the next. */
+static const char *ask_fd(int fd, const char *request)
+{
+	static struct buffer answer;
+	bool closed;
+
+	buffer_done(&answer);
+	buffer_init(&answer, ANSWER_MAX);
+	closed = finish(fd, request, &answer, 5000);
+	close(fd);
+	ck_assert_msg(closed, "no end of the answer to: %.60s", request);
+	return buffer_string(&answer);
+}
+
+static const char *ask(const char *request)
+{
+	return ask_fd(connect_unix(), request);
+}
+
+#define GET "GET /v1/status HTTP/1.1\r\nHost: redshank\r\n\r\n"
+#define ck_assert_starts(s, with) ck_assert_msg(strncmp(s, with, strlen(with)) == 0, "%.200s", s)
+#define ck_assert_has(s, what) ck_assert_msg(strstr(s, what) != NULL, "%.400s", s)
+
+static size_t body_length(const char *answer)
+{
+	const char *body = strstr(answer, "\r\n\r\n");
+
+	return body ? strlen(body + 4) : 0;
+}
+
+/* --- what a good client gets --- */
+
+START_TEST (get_is_answered_on_both_sockets) {
+	for (int tcp = 0; tcp < 2; tcp++) {
+		const char *answer = ask_fd(tcp ? connect_tcp() : connect_unix(), GET);
+
+		ck_assert_starts(answer, "HTTP/1.1 200 OK\r\n");
+		ck_assert_has(answer, "Content-Type: application/json\r\n");
+		ck_assert_has(answer, "Content-Length: 100\r\n");
+		ck_assert_has(answer, "Connection: close\r\n");
+		ck_assert_uint_eq(body_length(answer), 100);
+	}
+	ck_assert_uint_eq(renders, 2);
+}
+END_TEST
+
+START_TEST (head_has_no_body) {
+	const char *answer = ask("HEAD /v1/status HTTP/1.1\r\nHost: x\r\n\r\n");
+
+	ck_assert_starts(answer, "HTTP/1.1 200 OK\r\n");
+	ck_assert_has(answer, "Content-Length: 100\r\n");
+	ck_assert_uint_eq(body_length(answer), 0);
+}
+END_TEST
+
+START_TEST (what_is_not_there_or_not_allowed) {
+	static const struct {
+		const char *request, *status, *also;
+	} rows[] = {
+		{"POST /v1/status HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}",
+			"HTTP/1.1 405 ", "Allow: GET, HEAD\r\n"},
+		{"DELETE /v1/status HTTP/1.1\r\nHost: x\r\n\r\n", "HTTP/1.1 405 ", "{\"error\": "},
+		{"GET / HTTP/1.1\r\nHost: x\r\n\r\n", "HTTP/1.1 404 ", "{\"error\": "},
+		{"GET /v1/status/ HTTP/1.1\r\nHost: x\r\n\r\n", "HTTP/1.1 404 ",
+			"Content-Type: application/json\r\n"},
+		{"GET /v1/status?x=y HTTP/1.1\r\nHost: x\r\n\r\n", "HTTP/1.1 200 ", "xxx"},
+		{"GET /v1/status HTTP/1.0\r\n\r\n", "HTTP/1.", "200 OK"},
+	};
+
+	for (size_t i = 0; i < ELEMENTSOF(rows); i++) {
+		const char *answer = ask(rows[i].request);
+
+		ck_assert_starts(answer, rows[i].status);
+		ck_assert_has(answer, rows[i].also);
+	}
+}
+END_TEST
+
+START_TEST (without_a_document_it_says_so) {
+	document_size = 0;
+	ck_assert_starts(ask(GET), "HTTP/1.1 503 ");
+	document_size = 100;
+	ck_assert_starts(ask(GET), "HTTP/1.1 200 ");
+}
+END_TEST
+
+START_TEST (a_document_that_fills_no_socket_buffer_arrives_whole) {
+	document_size = 4 * 1024 * 1024;
+	ck_assert_uint_eq(body_length(ask(GET)), document_size);
+}
+END_TEST
+
+/* --- what other clients cost --- */
+
+START_TEST (malformed_requests_are_refused) {
+	static char huge[200 * 1024], many[200 * 1024];
+	static const char start[] = "GET /v1/status HTTP/1.1\r\nHost: x\r\n";
+	const char *answer;
+
+	/* Nothing of HTTP in it: an end is all that is asked for. */
+	(void)ask("hello\r\n\r\n");
+	(void)ask("\x16\x03\x01\x02\x01\x01\xfc\x03\x03\r\n\r\n");
+	ck_assert_starts(ask("GET /v1/status HTTP/1.1\r\nHost: x\r\n"
+			     "Content-Length: banana\r\n\r\n"),
+		"HTTP/1.1 400 ");
+
+	memset(huge, 'a', sizeof(huge) - 1);
+	memcpy(huge, "GET /", 5);
+	answer = ask(huge);
+	ck_assert_msg(strncmp(answer, "HTTP/1.1 4", 10) == 0 || answer[0] == '\0', "%s", answer);
+
+	strcpy(many, start);
+	for (size_t n = strlen(many); n + 40 < sizeof(many); n += strlen(many + n))
+		(void)snprintf(many + n, 40, "X-Filler-%05zu: abcdefgh\r\n", n % 100000);
+	answer = ask(many);
+	ck_assert_msg(strncmp(answer, "HTTP/1.1 4", 10) == 0 || answer[0] == '\0', "%s", answer);
+
+	/* A body is not read, however long it says it is. */
+	answer = ask("GET /v1/status HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000000\r\n\r\n");
+	ck_assert_starts(answer, "HTTP/1.1 200 ");
+	ck_assert_starts(ask(GET), "HTTP/1.1 200 ");
+}
+END_TEST
+
+/* Silent, dripping and not reading: each is cut by its total time, and nobody waits for it. */
+START_TEST (slow_clients_are_cut_and_cost_nobody) {
+	struct monotime start = clock_monotime(), next_drip = start, next_ask = start;
+	int silent = connect_unix(), dripping = connect_tcp(), not_reading = connect_unix();
+	bool silent_gone = false, dripping_gone = false;
+	uint64_t took_us;
+	char c;
+
+	document_size = 4 * 1024 * 1024;
+	ck_assert_int_gt(send(not_reading, GET, strlen(GET), 0), 0);
+	while (!silent_gone || !dripping_gone) {
+		struct monotime now = clock_monotime();
+
+		ck_assert_uint_lt(monotime_since_us(start, now), (DEADLINE_MS + 3000) * 1000ULL);
+		if (monotime_reached(next_drip, now)) {
+			next_drip = monotime_add_ms(now, 200);
+			(void)send(dripping, "G", 1, MSG_NOSIGNAL);
+		}
+		if (monotime_reached(next_ask, now)) {
+			next_ask = monotime_add_ms(now, 1000);
+			ck_assert_starts(ask(GET), "HTTP/1.1 200 ");
+			ck_assert_uint_lt(monotime_since_us(now, clock_monotime()), 2000 * 1000ULL);
+		}
+		turn();
+		if (recv(silent, &c, 1, 0) == 0)
+			silent_gone = true;
+		if (recv(dripping, &c, 1, 0) == 0 || errno == ECONNRESET)
+			dripping_gone = true;
+	}
+	took_us = monotime_since_us(start, clock_monotime());
+	ck_assert_uint_ge(took_us, (DEADLINE_MS - 100) * 1000ULL);
+	/* The one that did not read got part of its answer and then the end. */
+	{
+		struct buffer part;
+
+		buffer_init(&part, ANSWER_MAX);
+		ck_assert(finish(not_reading, "", &part, 2000));
+		ck_assert_starts(buffer_string(&part), "HTTP/1.1 200 ");
+		ck_assert_uint_lt(part.length, document_size);
+		buffer_done(&part);
+	}
+	close(silent);
+	close(dripping);
+	close(not_reading);
+}
+END_TEST
+
+START_TEST (one_listener_full_does_not_shut_the_other) {
+	int idle[CONNECTIONS_MAX], waiting;
+	struct buffer answer;
+
+	for (size_t i = 0; i < ELEMENTSOF(idle); i++)
+		idle[i] = connect_tcp();
+	turn_for(200);
+	waiting = connect_tcp();
+	buffer_init(&answer, ANSWER_MAX);
+	ck_assert(!finish(waiting, GET, &answer, 300));
+	ck_assert_uint_eq(answer.length, 0);
+	ck_assert_starts(ask(GET), "HTTP/1.1 200 ");
+
+	/* A place that comes free is given to the one that waits. */
+	close(idle[0]);
+	ck_assert(finish(waiting, "", &answer, 2000));
+	ck_assert_starts(buffer_string(&answer), "HTTP/1.1 200 ");
+	buffer_done(&answer);
+	close(waiting);
+	for (size_t i = 1; i < ELEMENTSOF(idle); i++)
+		close(idle[i]);
+}
+END_TEST
+
+START_TEST (slow_readers_share_documents) {
+	int readers[40];
+	const char *answer;
+
+	document_size = 4 * 1024 * 1024;
+	for (size_t i = 0; i < ELEMENTSOF(readers); i++) {
+		char start[16] = "";
+		struct monotime end = monotime_add_ms(clock_monotime(), 2000);
+
+		readers[i] = connect_unix();
+		ck_assert_int_gt(send(readers[i], GET, strlen(GET), 0), 0);
+		while (recv(readers[i], start, sizeof(start) - 1, 0) < 0 &&
+			!monotime_reached(end, clock_monotime()))
+			turn();
+		ck_assert_starts(start, "HTTP/1.1 200 ");
+	}
+	ck_assert_uint_le(renders, 4);
+	answer = ask(GET);
+	ck_assert_uint_eq(body_length(answer), document_size);
+	for (size_t i = 0; i < ELEMENTSOF(readers); i++)
+		close(readers[i]);
+	turn_for(100);
+	renders = 0;
+	(void)ask(GET);
+	(void)ask(GET);
+	ck_assert_uint_eq(renders, 2);
+}
+END_TEST
+
+static int on_death(sd_event_source *source, int fd, uint32_t events, void *userdata)
+{
+	unsigned *renders_before = userdata;
+
+	*renders_before = renders;
+	return sd_event_source_set_enabled(source, SD_EVENT_OFF);
+}
+
+/* Whatever else is ready is worked off before a byte of a client's is read. */
+START_TEST (status_comes_last) {
+	unsigned renders_before = UINT32_MAX;
+	sd_event_source *death = NULL;
+	int clients[8], ends[2];
+
+	for (size_t i = 0; i < ELEMENTSOF(clients); i++)
+		clients[i] = connect_unix();
+	turn_for(100);
+	ck_assert_int_eq(pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
+	ck_assert_int_ge(
+		sd_event_add_io(event, &death, ends[0], EPOLLIN, on_death, &renders_before), 0);
+	for (size_t i = 0; i < ELEMENTSOF(clients); i++)
+		ck_assert_int_gt(send(clients[i], GET, strlen(GET), 0), 0);
+	ck_assert_int_eq(write(ends[1], "x", 1), 1);
+	turn_for(200);
+	ck_assert_uint_eq(renders_before, 0);
+	ck_assert_uint_ge(renders, 1);
+	sd_event_source_unref(death);
+	for (size_t i = 0; i < ELEMENTSOF(clients); i++)
+		close(clients[i]);
+	close(ends[0]);
+	close(ends[1]);
+}
+END_TEST
+
+START_TEST (without_descriptors_it_rests) {
+	struct rlimit before, none;
+	int fd = connect_unix();
+	unsigned turns = 0;
+	struct monotime end;
+	struct buffer answer;
+
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &before), 0);
+	none = before;
+	none.rlim_cur = 3;
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+	end = monotime_add_ms(clock_monotime(), 500);
+	while (!monotime_reached(end, clock_monotime())) {
+		(void)sd_event_run(event, 500000);
+		turns++;
+	}
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
+	ck_assert_uint_lt(turns, 20);
+	buffer_init(&answer, ANSWER_MAX);
+	ck_assert(finish(fd, GET, &answer, 3000));
+	ck_assert_starts(buffer_string(&answer), "HTTP/1.1 200 ");
+	buffer_done(&answer);
+	close(fd);
+}
+END_TEST
+
+/* --- the socket file --- */
+
+static struct stat stat_socket(void)
+{
+	struct stat st;
+
+	ck_assert_int_eq(lstat(socket_path, &st), 0);
+	return st;
+}
+
+static void reopen(const char *group)
+{
+	struct error error = {{0}};
+
+	http_free(http);
+	http = NULL;
+	settings.group = (char *)group;
+	ck_assert_msg(open_server(&error) == 0, "%s", error.text);
+}
+
+START_TEST (the_group_may_connect) {
+	const struct group *group = getgrnam("daemon");
+
+	if (geteuid() == 0 && group) {
+		reopen("daemon");
+		ck_assert_uint_eq(stat_socket().st_mode & 07777, 0660);
+		ck_assert_uint_eq(stat_socket().st_gid, group->gr_gid);
+	}
+	reopen("no-such-group-here");
+	ck_assert_uint_eq(stat_socket().st_mode & 07777, 0600);
+	reopen(NULL);
+	ck_assert_uint_eq(stat_socket().st_mode & 07777, 0600);
+}
+END_TEST
+
+START_TEST (a_living_agent_keeps_its_socket) {
+	struct http *second = NULL;
+	struct error error = {{0}};
+	ino_t before = stat_socket().st_ino;
+
+	ck_assert_int_eq(http_new(&second, event, &settings, &ops, &error), -EADDRINUSE);
+	ck_assert_has(error.text, socket_path);
+	ck_assert_has(error.text, "another agent answers");
+	ck_assert_ptr_null(second);
+	ck_assert_uint_eq(stat_socket().st_ino, before);
+	ck_assert_starts(ask(GET), "HTTP/1.1 200 ");
+}
+END_TEST
+
+START_TEST (a_stale_socket_is_replaced) {
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	struct error error = {{0}};
+	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+
+	http_free(http);
+	http = NULL;
+	strcpy(address.sun_path, socket_path);
+	ck_assert_int_eq(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+	close(fd);
+	ck_assert_msg(open_server(&error) == 0, "%s", error.text);
+	ck_assert_starts(ask(GET), "HTTP/1.1 200 ");
+}
+END_TEST
+
+START_TEST (what_is_no_socket_is_left_alone) {
+	struct error error = {{0}};
+	int fd;
+
+	http_free(http);
+	http = NULL;
+	fd = open(socket_path, O_CREAT | O_EXCL | O_WRONLY, 0600);
+	ck_assert_int_ge(fd, 0);
+	close(fd);
+	ck_assert_int_eq(open_server(&error), -EEXIST);
+	ck_assert_has(error.text, "not a socket");
+	ck_assert(S_ISREG(stat_socket().st_mode));
+	ck_assert_int_eq(unlink(socket_path), 0);
+}
+END_TEST
+
+START_TEST (its_own_file_is_removed_and_no_other) {
+	struct stat st;
+	int fd;
+
+	http_free(http);
+	http = NULL;
+	ck_assert_int_eq(lstat(socket_path, &st), -1);
+	reopen(NULL);
+	ck_assert_int_eq(unlink(socket_path), 0);
+	fd = open(socket_path, O_CREAT | O_EXCL | O_WRONLY, 0600);
+	ck_assert_int_ge(fd, 0);
+	close(fd);
+	http_free(http);
+	http = NULL;
+	ck_assert(S_ISREG(stat_socket().st_mode));
+	ck_assert_int_eq(unlink(socket_path), 0);
+}
+END_TEST
+
+START_TEST (errors_say_what_was_expected) {
+	static const struct {
+		const char *socket, *listen;
+		int r;
+		const char *text;
+	} rows[] = {
+		{"relative.sock", NULL, -EINVAL, "absolute"},
+		{"/nonexistent/redshank/status.sock", NULL, -ENOENT, "/nonexistent/redshank"},
+		{NULL, "9479", -EINVAL, "ADDRESS:PORT"},
+		{NULL, "127.0.0.1", -EINVAL, "ADDRESS:PORT"},
+		{NULL, "127.0.0.1:0", -EINVAL, "ADDRESS:PORT"},
+		{NULL, "127.0.0.1:65536", -EINVAL, "ADDRESS:PORT"},
+		{NULL, "127.0.0.1:80x", -EINVAL, "ADDRESS:PORT"},
+		{NULL, "127.0.0.1:-80", -EINVAL, "ADDRESS:PORT"},
+		{NULL, "localhost:9479", -EINVAL, "ADDRESS:PORT"},
+		{NULL, "::1:9479", -EINVAL, "ADDRESS:PORT"},
+		{NULL, "[127.0.0.1]:9479", -EINVAL, "ADDRESS:PORT"},
+		{NULL, "[]:9479", -EINVAL, "ADDRESS:PORT"},
+		{NULL, "[::1:9479", -EINVAL, "ADDRESS:PORT"},
+		{NULL, ":9479", -EINVAL, "ADDRESS:PORT"},
+	};
+
+	http_free(http);
+	http = NULL;
+	for (size_t i = 0; i < ELEMENTSOF(rows); i++) {
+		struct error error = {{0}};
+		struct stat st;
+
+		settings.socket = rows[i].socket ? (char *)rows[i].socket : socket_path;
+		settings.listen = (char *)rows[i].listen;
+		ck_assert_msg(open_server(&error) == rows[i].r, "row %zu: %s", i, error.text);
+		ck_assert_has(error.text, rows[i].text);
+		ck_assert_ptr_null(http);
+		ck_assert_int_eq(lstat(socket_path, &st), -1);
+	}
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("status-http");
+	TCase *good = tcase_create("answers"), *bad = tcase_create("strangers"),
+	      *file = tcase_create("socket file");
+	SRunner *runner;
+	int failed;
+
+	if (!mkdtemp(directory))
+		return EXIT_FAILURE;
+	(void)snprintf(socket_path, sizeof(socket_path), "%s/status.sock", directory);
+	tcase_add_checked_fixture(good, setup, teardown);
+	tcase_add_checked_fixture(bad, setup, teardown);
+	tcase_add_checked_fixture(file, setup, teardown);
+	tcase_set_timeout(bad, 30);
+	tcase_add_test(good, get_is_answered_on_both_sockets);
+	tcase_add_test(good, head_has_no_body);
+	tcase_add_test(good, what_is_not_there_or_not_allowed);
+	tcase_add_test(good, without_a_document_it_says_so);
+	tcase_add_test(good, a_document_that_fills_no_socket_buffer_arrives_whole);
+	tcase_add_test(bad, malformed_requests_are_refused);
+	tcase_add_test(bad, slow_clients_are_cut_and_cost_nobody);
+	tcase_add_test(bad, one_listener_full_does_not_shut_the_other);
+	tcase_add_test(bad, slow_readers_share_documents);
+	tcase_add_test(bad, status_comes_last);
+	tcase_add_test(bad, without_descriptors_it_rests);
+	tcase_add_test(file, the_group_may_connect);
+	tcase_add_test(file, a_living_agent_keeps_its_socket);
+	tcase_add_test(file, a_stale_socket_is_replaced);
+	tcase_add_test(file, what_is_no_socket_is_left_alone);
+	tcase_add_test(file, its_own_file_is_removed_and_no_other);
+	tcase_add_test(file, errors_say_what_was_expected);
+	suite_add_tcase(suite, good);
+	suite_add_tcase(suite, bad);
+	suite_add_tcase(suite, file);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_NORMAL);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	(void)unlink(socket_path);
+	(void)rmdir(directory);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
