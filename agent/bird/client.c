@@ -24,6 +24,7 @@
 #include <sys/un.h>
 
 #include "agent/base/clock.h"
+#include "agent/base/printable.h"
 #include "agent/bird/client_private.h"
 
 #define CLIENT_OUTPUT_MAX (1024U * 1024) /* bytes that BIRD has not taken yet */
@@ -31,6 +32,7 @@
 #define CLIENT_READS_MAX 64 /* in one go, so that other sources get their turn */
 #define CLIENT_TIMER_ACCURACY_US 1000
 #define CLIENT_VERSION_MAX 32
+#define CLIENT_QUOTED_MAX 120 /* of a reply in an error */
 
 /* --- life and callbacks --- */
 
@@ -189,6 +191,15 @@ static int client_on_deadline(sd_event_source *s, uint64_t usec, void *userdata)
 
 /* --- what comes --- */
 
+/* Loses the connection over a reply that has no place; `why` leads to it. */
+static void client_refuse(struct client *c, const struct reply *reply, const char *why)
+{
+	char quoted[CLIENT_QUOTED_MAX];
+
+	printable_copy(quoted, sizeof(quoted), reply->text, strlen(reply->text));
+	client_lose(c, EBADMSG, "bird: %s: %s: \"%04d %s\"", c->path, why, reply->code, quoted);
+}
+
 /* The version in "BIRD 2.0.12 ready.", or false. */
 static bool client_version(const char *greeting, char version[CLIENT_VERSION_MAX])
 {
@@ -200,6 +211,9 @@ static bool client_version(const char *greeting, char version[CLIENT_VERSION_MAX
 	end = strstr(start, " ready.");
 	if (!end || end == start || end - start >= CLIENT_VERSION_MAX)
 		return false;
+	for (const char *at = start; at < end; at++)
+		if (*at <= ' ' || *at > '~')
+			return false;
 	(void)snprintf(version, CLIENT_VERSION_MAX, "%.*s", (int)(end - start), start);
 	return true;
 }
@@ -209,8 +223,7 @@ static void client_greet(struct client *c, const struct reply *reply)
 	char version[CLIENT_VERSION_MAX];
 
 	if (reply->code != 1 || !client_version(reply->text, version)) {
-		client_lose(c, EBADMSG, "bird: %s: expected a BIRD's greeting, got \"%04d %.80s\"",
-			c->path, reply->code, reply->text);
+		client_refuse(c, reply, "expected a BIRD's greeting, got");
 		return;
 	}
 	c->greeted = true;
@@ -230,8 +243,7 @@ static void client_on_reply(void *userdata, const struct reply *reply)
 		return;
 	}
 	if (!c->head) {
-		client_lose(c, EBADMSG, "bird: %s: a reply that nobody asked for: \"%04d %.80s\"",
-			c->path, reply->code, reply->text);
+		client_refuse(c, reply, "a reply that nobody asked for");
 		return;
 	}
 	command = client_pop(c);
