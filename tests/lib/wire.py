@@ -256,12 +256,12 @@ class Wire:
         )
 
     def since(self, when, edge=None, prefix=None, kinds=(ANNOUNCE, WITHDRAW)):
-        """The events at or after `when`, by default the UPDATEs of all edges."""
+        """The events at or after `when`, by default the UPDATEs of all edges; kinds=None: all events."""
         prefix = prefix and normal(prefix)
         with self._changed:
             return [
                 e for e in self.events
-                if e.time >= when and e.kind in kinds and edge in (None, e.edge) and prefix in (None, e.prefix)
+                if e.time >= when and (kinds is None or e.kind in kinds) and edge in (None, e.edge) and prefix in (None, e.prefix)
             ]
 
     def lost(self):

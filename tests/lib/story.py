@@ -1,0 +1,238 @@
+"""The story that tests/try tells: what happens at a router and to a client while things die.
+
+Every line about an outcome comes from the router's packets or the client's answers (narrator.py);
+this file only does things to the site and waits for what must come of them. What does not come in
+time ends the story with exit status 1.
+"""
+
+import signal
+import sys
+import time
+
+from lib import play
+from lib.netns import Cannot
+from lib.narrator import Narrator
+from lib.site import Site
+from lib.wait import TimedOut, until
+
+DNS, DNS6, WEB = "192.0.2.53/32", "2001:db8::53/128", "192.0.2.80/32"
+RATE = 100
+
+# As an operator might set them; the design's defaults, somewhat faster.
+CHECKS = {"interval": "500ms", "fast_interval": "200ms", "timeout": "400ms", "rise": 3, "fall": 2}
+
+
+INTRODUCTION = """
+Two edges announce the same addresses; the router takes the one with the lower weight; a client asks
+100 times a second. The times are those of the router's packets and of the client's answers, since
+the beginning and since the last thing that was done (>>>).
+
+    client ---- router -+- edge1   weight 100   192.0.2.53, 2001:db8::53 (dns: nsd)
+                        +- edge2   weight 200   192.0.2.80 (web: nginx)"""
+
+
+class Story:
+    def __init__(self, site):
+        self.site = site
+        self.edge1, self.edge2 = site.edges
+        for edge in site.edges:
+            edge.agent.config["defaults"] = dict(CHECKS)
+        self.asker = site.asker(rate=RATE)
+        self.teller = Narrator(site, self.asker)
+
+    # What must come, or the story ends here.
+
+    def withdrawn(self, edge, *prefixes, timeout=5.0):
+        for prefix in prefixes:
+            self.site.wire.wait_withdraw(edge, prefix, timeout, since=self.teller.acted)
+
+    def announced(self, edge, *prefixes, timeout=15.0):
+        for prefix in prefixes:
+            self.site.wire.wait_announce(edge, prefix, timeout, since=self.teller.acted)
+
+    def served_by(self, edge):
+        """The client's queries have moved to `edge`: 20 answers in a row."""
+
+        def all_from_edge():
+            last = self.asker.queries[-25:-5]
+            return len(last) == 20 and all(q.by == edge and q.sent >= self.teller.acted for q in last)
+
+        until(all_from_edge, 10, lambda: f"{edge} answers the client; {self.asker.summary(self.teller.acted)}")
+        self.teller.tell()
+
+    def page_from(self, edge):
+        until(lambda: self.site.fetch(timeout=0.3) == edge, 10, f"{edge} serves the page")
+        self.teller.tell()
+        self.teller.note(f"a page that the client fetches now comes from {edge}")
+
+    def untouched(self, *prefixes):
+        """No UPDATE about these prefixes since the last act."""
+        touched = [e for p in prefixes for e in self.site.wire.since(self.teller.acted, prefix=p)]
+        if touched:
+            raise TimedOut("these should have been left alone: " + "; ".join(map(str, touched)))
+
+    def quiet(self, seconds):
+        """No UPDATE and no closed session for that long, counted from the last act."""
+        end = self.teller.acted + seconds
+        while time.time() < end:
+            events = self.site.wire.since(self.teller.acted, kinds=None)
+            if events:
+                raise TimedOut("the router should have seen nothing: " + "; ".join(map(str, events)))
+            time.sleep(0.02)
+        lost = self.asker.lost(self.teller.acted, time.time() - 0.3)
+        if lost:
+            raise TimedOut(f"no query should have been lost, but {lost} were")
+        self.teller.tell()
+        self.teller.note(f"for {seconds:g} s the router saw no UPDATE, and no query was lost")
+
+    # The chapters.
+
+    def begin(self):
+        self.teller.head("Both edges start redshankd. Nothing is announced until its checks have passed.")
+        self.teller.act("redshankd starts on edge1 and edge2")
+        for edge in self.site.edges:
+            edge.agent.start(wait=False)
+        for edge in ("edge1", "edge2"):
+            self.announced(edge, DNS, DNS6, WEB)
+        self.served_by("edge1")
+
+    def kill_nsd(self):
+        self.teller.head("A process dies: its addresses leave, and no others.")
+        self.teller.act("kill -9: nsd on edge1", self.edge1.nsd.kill())
+        self.withdrawn("edge1", DNS, DNS6)
+        self.served_by("edge2")
+        self.untouched(WEB)
+        self.teller.note(f"{WEB} (web) was not touched")
+
+    def start_nsd(self):
+        self.teller.head("It comes back, and earns its addresses: three good checks in a row.")
+        self.teller.act("nsd starts on edge1")
+        self.edge1.nsd.start()
+        self.announced("edge1", DNS, DNS6)
+        self.served_by("edge1")
+
+    def freeze_nginx(self):
+        self.teller.head("A service hangs: alive, and silent. Two checks in a row time out.")
+        self.page_from("edge1")
+        self.teller.act("SIGSTOP: nginx on edge1")
+        self.edge1.nginx.freeze()
+        self.withdrawn("edge1", WEB)
+        self.page_from("edge2")
+        self.untouched(DNS, DNS6)
+        self.teller.act("SIGCONT: nginx on edge1")
+        self.edge1.nginx.thaw()
+        self.announced("edge1", WEB)
+        self.page_from("edge1")
+
+    def broken_conf(self):
+        self.teller.head("Somebody breaks bird.conf, and then nsd dies: no `configure` would pass now.")
+        self.teller.act("a line of nonsense gets into bird.conf on edge1")
+        self.edge1.break_bird_conf()
+        self.quiet(1.0)
+        reply = self.edge1.birdc("configure check")
+        if reply.code != "8002":
+            raise TimedOut(f"BIRD should refuse its bird.conf: {reply}")
+        self.teller.act("kill -9: nsd on edge1", self.edge1.nsd.kill())
+        self.withdrawn("edge1", DNS, DNS6)
+        self.served_by("edge2")
+        self.teller.act("nsd starts on edge1; bird.conf is still broken")
+        self.edge1.nsd.start()
+        self.announced("edge1", DNS, DNS6)
+        self.served_by("edge1")
+        self.teller.act("bird.conf on edge1 is repaired")
+        self.edge1.repair_bird_conf()
+        self.quiet(1.0)
+
+    def kill_agent(self):
+        self.teller.head("redshankd itself dies: BIRD keeps what was true, and the next redshankd takes it over.")
+        self.teller.act("kill -9: redshankd on edge1", self.edge1.agent.kill())
+        self.quiet(1.0)
+        self.teller.act("redshankd starts on edge1")
+        self.edge1.agent.start()
+        self.quiet(2.0)
+        self.teller.head("And if the world changes while it is away, the next one corrects it at once.")
+        self.teller.act("kill -9: redshankd, and then nsd, on edge1", self.edge1.agent.kill())
+        self.edge1.nsd.kill()
+        until(lambda: self.asker.lost(self.teller.acted) > 20, 5, "the client notices that nobody withdraws")
+        self.teller.act("redshankd starts on edge1")
+        self.edge1.agent.start(wait=False)
+        self.withdrawn("edge1", DNS, DNS6)
+        self.served_by("edge2")
+        self.teller.act("nsd starts on edge1")
+        self.edge1.nsd.start()
+        self.announced("edge1", DNS, DNS6)
+        self.served_by("edge1")
+
+    def restart_bird(self):
+        self.teller.head("BIRD dies and comes back: so do the routes.")
+        self.teller.act("kill -9: BIRD on edge1", self.edge1.bird.kill())
+        self.served_by("edge2")
+        self.teller.act("BIRD starts on edge1")
+        self.edge1.bird.start()
+        self.announced("edge1", DNS, DNS6, WEB)
+        self.served_by("edge1")
+
+    def tell(self):
+        self.teller.say(INTRODUCTION)
+        began = time.time()
+        self.begin()
+        counted = time.time()  # before, nobody was there to answer
+        for chapter in (
+            self.kill_nsd, self.start_nsd, self.freeze_nginx, self.broken_conf, self.kill_agent,
+            self.restart_bird,
+        ):
+            chapter()
+        problems = self.site.problems()
+        if problems:
+            raise TimedOut("; ".join(problems))
+        end = time.time() - 0.3  # later queries may still be answered
+        self.teller.head(
+            f"All of it happened, in {end - began:.0f} s: {len(self.asker.between(counted, end))} queries, "
+            f"{self.asker.lost(counted, end)} lost."
+        )
+
+    def stay(self):
+        self.teller.say(play.text(play.write(self.site)))
+        self.teller.acted = None
+        while True:
+            for edge in self.site.edges:
+                for thing in (edge.nsd, edge.nginx, edge.bird, edge.agent):
+                    thing.process.alive()  # reaps what the reader has killed
+            self.teller.tell()
+            time.sleep(0.2)
+
+
+def stopped(*_):
+    raise KeyboardInterrupt
+
+
+def main():
+    once = "--once" in sys.argv[1:]
+    signal.signal(signal.SIGTERM, stopped)
+    site = None
+    try:
+        site = Site(edges=2)
+        story = Story(site)
+        try:
+            story.tell()
+        except (AssertionError, OSError) as e:
+            story.teller.tell()
+            story.teller.say(story.teller.paint("bad", f"\nThis did not happen: {e}\n"))
+            story.teller.say(site.report())
+            return 1
+        if not once:
+            story.stay()
+        return 0
+    except Cannot as e:
+        print(f"This machine cannot hold the site: {e}", file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        print("\nEverything is taken down again.")
+        return 130 if once else 0
+    finally:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        if site:
+            site.close()
+
+
+sys.exit(main())
