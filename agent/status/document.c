@@ -37,7 +37,7 @@ static const char *null_if_empty(const char *text)
 static void put_time(struct document *d, const char *key, struct monotime t)
 {
 	if (monotime_is_never(t)) {
-		json_null(&d->json, key);
+		json_write_null(&d->json, key);
 		return;
 	}
 	if (t.us != d->last.us || !d->last_text[0]) {
@@ -46,7 +46,7 @@ static void put_time(struct document *d, const char *key, struct monotime t)
 		d->last = t;
 		(void)clock_format(wall, d->last_text);
 	}
-	json_string(&d->json, key, d->last_text);
+	json_write_string(&d->json, key, d->last_text);
 }
 
 static const char *link_name(enum apply_link link)
@@ -71,22 +71,22 @@ static void put_bird(struct document *d)
 	struct json_writer *w = &d->json;
 
 	json_open_object(w, "bird");
-	json_string(w, "link", link_name(s->link));
-	json_string(w, "version", null_if_empty(s->version));
-	json_string(w, "error", null_if_empty(s->error));
-	json_string(w, "alarm", null_if_empty(s->alarm));
+	json_write_string(w, "link", link_name(s->link));
+	json_write_string(w, "version", null_if_empty(s->version));
+	json_write_string(w, "error", null_if_empty(s->error));
+	json_write_string(w, "alarm", null_if_empty(s->alarm));
 	if (up) {
-		json_bool(w, "settled", s->settled);
-		json_number(w, "sessions", s->sessions);
-		json_number(w, "sessions_up", s->sessions_up);
+		json_write_bool(w, "settled", s->settled);
+		json_write_number(w, "sessions", s->sessions);
+		json_write_number(w, "sessions_up", s->sessions_up);
 	} else {
-		json_null(w, "settled");
-		json_null(w, "sessions");
-		json_null(w, "sessions_up");
+		json_write_null(w, "settled");
+		json_write_null(w, "sessions");
+		json_write_null(w, "sessions_up");
 	}
-	json_number(w, "commands_sent", s->commands_sent);
-	json_number(w, "repairs", s->repairs);
-	json_number(w, "fragments_repaired", s->fragments_repaired);
+	json_write_number(w, "commands_sent", s->commands_sent);
+	json_write_number(w, "repairs", s->repairs);
+	json_write_number(w, "fragments_repaired", s->fragments_repaired);
 	json_close(w);
 }
 
@@ -94,13 +94,13 @@ static void put_known(struct json_writer *w, const char *key, enum apply_known k
 {
 	switch (known) {
 	case APPLY_UNKNOWN:
-		json_null(w, key);
+		json_write_null(w, key);
 		return;
 	case APPLY_NO:
-		json_bool(w, key, false);
+		json_write_bool(w, key, false);
 		return;
 	case APPLY_YES:
-		json_bool(w, key, true);
+		json_write_bool(w, key, true);
 		return;
 	}
 	abort();
@@ -116,16 +116,16 @@ static void put_prefix(struct document *d, size_t service, size_t index)
 	struct json_writer *w = &d->json;
 
 	json_open_object(w, prefix_format(&configured->prefix, name));
-	json_string(w, "wanted", prefix_wanted_name(wanted->wanted));
+	json_write_string(w, "wanted", prefix_wanted_name(wanted->wanted));
 	put_known(w, "announced", seen->announced);
 	if (seen->exported < 0)
-		json_null(w, "exported");
+		json_write_null(w, "exported");
 	else
-		json_number(w, "exported", (uint64_t)seen->exported);
-	json_number(w, "weight", wanted->weight);
-	json_string(w, "reason", prefix_reason_name(wanted->reason));
+		json_write_number(w, "exported", (uint64_t)seen->exported);
+	json_write_number(w, "weight", wanted->weight);
+	json_write_string(w, "reason", prefix_reason_name(wanted->reason));
 	put_time(d, "since", wanted->since);
-	json_string(w, "elsewhere", null_if_empty(seen->elsewhere));
+	json_write_string(w, "elsewhere", null_if_empty(seen->elsewhere));
 	json_close(w);
 }
 
@@ -136,11 +136,11 @@ static void put_check(struct document *d, size_t service, size_t index)
 	struct json_writer *w = &d->json;
 
 	json_open_object(w, f->config->services[service].checks[index].name);
-	json_string(w, "state", check_state_name(check->state));
-	json_string(w, "reason", null_if_empty(f->check_reason(f->userdata, service, index)));
+	json_write_string(w, "state", check_state_name(check->state));
+	json_write_string(w, "reason", null_if_empty(f->check_reason(f->userdata, service, index)));
 	json_open_array(w, "outcomes");
 	for (unsigned age = check->n_history; age > 0; age--)
-		json_string(w, NULL, check_outcome_name(check_history(check, age - 1)));
+		json_write_string(w, NULL, check_outcome_name(check_history(check, age - 1)));
 	json_close(w);
 	put_time(d, "since", check->since);
 	json_close(w);
@@ -152,7 +152,7 @@ static void put_service(struct document *d, size_t index)
 	struct json_writer *w = &d->json;
 
 	json_open_object(w, service->name);
-	json_string(w, "health", service_health_name(engine_health(d->facts->engine, index)));
+	json_write_string(w, "health", service_health_name(engine_health(d->facts->engine, index)));
 	json_open_object(w, "prefixes");
 	for (size_t i = 0; i < service->n_prefixes; i++)
 		put_prefix(d, index, i);
@@ -173,11 +173,11 @@ char *document_status(const struct document_facts *facts)
 	buffer_init(&out, DOCUMENT_MAX);
 	json_writer_init(w, &out);
 	json_open_object(w, NULL);
-	json_number(w, "format", DOCUMENT_FORMAT);
-	json_string(w, "version", REDSHANK_VERSION);
-	json_string(w, "node", facts->config->node);
+	json_write_number(w, "format", DOCUMENT_FORMAT);
+	json_write_string(w, "version", REDSHANK_VERSION);
+	json_write_string(w, "node", facts->config->node);
 	put_time(&d, "time", d.now);
-	json_bool(w, "stopping", facts->stopping);
+	json_write_bool(w, "stopping", facts->stopping);
 	put_bird(&d);
 	json_open_object(w, "services");
 	for (size_t i = 0; i < facts->config->n_services; i++)

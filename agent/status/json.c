@@ -167,17 +167,17 @@ void json_close(struct json_writer *w)
 	put(w, array ? "]" : "}", 1);
 }
 
-void json_string(struct json_writer *w, const char *key, const char *value)
+void json_write_string(struct json_writer *w, const char *key, const char *value)
 {
 	if (!value) {
-		json_null(w, key);
+		json_write_null(w, key);
 		return;
 	}
 	begin_value(w, key);
 	put_string(w, value);
 }
 
-void json_number(struct json_writer *w, const char *key, uint64_t value)
+void json_write_number(struct json_writer *w, const char *key, uint64_t value)
 {
 	char digits[24];
 
@@ -186,13 +186,13 @@ void json_number(struct json_writer *w, const char *key, uint64_t value)
 	put_text(w, digits);
 }
 
-void json_bool(struct json_writer *w, const char *key, bool value)
+void json_write_bool(struct json_writer *w, const char *key, bool value)
 {
 	begin_value(w, key);
 	put_text(w, value ? "true" : "false");
 }
 
-void json_null(struct json_writer *w, const char *key)
+void json_write_null(struct json_writer *w, const char *key)
 {
 	begin_value(w, key);
 	put_text(w, "null");

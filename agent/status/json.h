@@ -6,7 +6,8 @@
  * A document of 5,000 prefixes is written while the agent's loop waits for it, so no tree is built
  * for it first. Commas and closing brackets are the writer's; the caller only says what comes next.
  * Text from outside is made valid: what is not UTF-8 (RFC 3629) becomes U+FFFD, control characters
- * are escaped. The first failure sticks and is told by json_writer_error().
+ * are escaped. The first failure sticks and is told by json_writer_error(). No name here may be one
+ * of jansson's (json_string, json_null, ...), which lives in the same program.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -35,9 +36,9 @@ void json_open_array(struct json_writer *w, const char *key);
 void json_close(struct json_writer *w);
 
 /* NULL is null. */
-void json_string(struct json_writer *w, const char *key, const char *value);
-void json_number(struct json_writer *w, const char *key, uint64_t value);
-void json_bool(struct json_writer *w, const char *key, bool value);
-void json_null(struct json_writer *w, const char *key);
+void json_write_string(struct json_writer *w, const char *key, const char *value);
+void json_write_number(struct json_writer *w, const char *key, uint64_t value);
+void json_write_bool(struct json_writer *w, const char *key, bool value);
+void json_write_null(struct json_writer *w, const char *key);
 
 #endif
