@@ -40,7 +40,7 @@ struct tcp {
 	bool connected;
 	size_t sent;
 	size_t n_answer;
-	char answer[ANSWER_MAX];
+	char answer[]; /* ANSWER_MAX where an answer is expected */
 };
 
 static const struct schema_key tcp_keys[] = {
@@ -87,7 +87,8 @@ static int tcp_validate(const void *settings, struct error *ret_error)
 
 static int tcp_open(struct probe *p)
 {
-	struct tcp *t = calloc(1, sizeof(*t));
+	const struct tcp_settings *s = p->settings;
+	struct tcp *t = calloc(1, sizeof(*t) + (s->expect ? ANSWER_MAX : 0));
 
 	if (!t)
 		return -ENOMEM;
@@ -216,7 +217,7 @@ static void read_some(struct probe *p)
 {
 	const struct tcp_settings *s = p->settings;
 	struct tcp *t = p->state;
-	ssize_t n = recv(t->fd, t->answer + t->n_answer, sizeof(t->answer) - t->n_answer, 0);
+	ssize_t n = recv(t->fd, t->answer + t->n_answer, ANSWER_MAX - t->n_answer, 0);
 
 	if (n < 0 && (errno == EINTR || errno == EAGAIN))
 		return;
@@ -231,7 +232,7 @@ static void read_some(struct probe *p)
 	t->n_answer += (size_t)n;
 	if (memmem(t->answer, t->n_answer, s->expect, strlen(s->expect)))
 		succeed(p);
-	else if (t->n_answer == sizeof(t->answer))
+	else if (t->n_answer == ANSWER_MAX)
 		fail_answer(p, "not in the first 4096 bytes");
 }
 

@@ -18,20 +18,24 @@ enum units_state {
 	UNITS_UNKNOWN,	/* the bus is away or has not answered yet */
 	UNITS_RUNNING,	/* active, reloading */
 	UNITS_STARTING, /* activating */
-	UNITS_GONE,	/* inactive, failed, deactivating, or no such unit */
+	UNITS_GONE, /* inactive, failed, deactivating, waiting for its restart, or no such unit */
 };
 
 struct units_view {
 	enum units_state state;
 	pid_t main_pid; /* 0: none */
-	char text[96];	/* "nsd.service is failed (exit-code)", for the reason */
+	char text[128]; /* "nsd.service is failed (exit-code)", for the reason */
 };
 
 /* Heap. Connects in the background; `bus_address` NULL is the system bus. 0 or negative errno. */
 int units_new(struct units **ret, sd_event *event, const char *bus_address);
 void units_free(struct units *u);
 
-/* `changed` is called from the loop whenever the view changes. `unit` is copied. */
+/*
+ * `changed` is called from the loop whenever the view changes, never from inside units_watch_new();
+ * it may free any watch. `unit` is copied. Watches are freed before their units. 0 or negative
+ * errno.
+ */
 int units_watch_new(struct units_watch **ret, struct units *u, const char *unit,
 	void (*changed)(void *userdata), void *userdata);
 void units_watch_free(struct units_watch *w);
