@@ -12,7 +12,7 @@ import time
 from lib import bgp
 from lib.case import check, eventually, main
 from lib.site import Site
-from lib.wire import ANNOUNCE, CLOSED, WITHDRAW
+from lib.wire import ANNOUNCE, CLOSED, OPENED, WITHDRAW
 
 DNS, DNS6 = "192.0.2.53/32", "2001:db8::53/128"
 
@@ -39,6 +39,8 @@ def announce(edge, weight):
 
 def test_route(site):
     """A static route of an edge is on the wire with its time and attributes, and in the router's table."""
+    opened = [e.edge for e in site.wire.since(0, kinds=(OPENED,))]
+    check(sorted(opened) == ["edge1"] * 2 + ["edge2"] * 2, "two sessions of each edge, its own packets alone", opened)
     before = time.time()
     announce(site.edges[0], 100)
     after = time.time()
@@ -81,6 +83,8 @@ def test_client_follows(site):
     start = time.time()
     site.edges[1].birdc('disable "redshank:dns:*"')
     asker.wait_served("edge1", since=start)
+    site.wire.wait_withdraw("edge2", DNS, since=start)
+    site.wire.wait_withdraw("edge2", DNS6, since=start)
     site.wait_route(DNS, {"edge1"})
     moved = time.time()
     eventually(lambda: len(asker.between(moved)) > 20, what="20 more queries")
