@@ -19,12 +19,30 @@ static const struct probe_type *find_type(const struct load *l, const char *name
 	return NULL;
 }
 
-static void report_type(struct load *l, const struct path *path, json_t *value)
+/* Where there is no type: the key that was meant to be it, or NULL. */
+static const char *misspelt_type(json_t *object)
+{
+	const char *key;
+	json_t *value;
+
+	json_object_foreach (object, key, value) {
+		struct nearest nearest;
+
+		nearest_init(&nearest, key);
+		nearest_offer(&nearest, "type");
+		if (nearest.best && json_is_string(value))
+			return key;
+	}
+	return NULL;
+}
+
+static void report_type(struct load *l, const struct path *path, json_t *object, json_t *value)
 {
 	const char *name = json_string_value(value), *hint = "";
 	_cleanup_buffer_ struct buffer known;
 	struct nearest nearest;
-	char meant[80] = "";
+	char meant[VALUE_TEXT_MAX + 40] = "", shown[VALUE_TEXT_MAX];
+	const char *key = value ? NULL : misspelt_type(object);
 
 	buffer_init(&known, 512);
 	nearest_init(&nearest, name ? name : "");
@@ -37,6 +55,9 @@ static void report_type(struct load *l, const struct path *path, json_t *value)
 		       "\"address_check\": false stands beside it";
 	else if (nearest.best)
 		(void)snprintf(meant, sizeof(meant), "; did you mean \"%s\"?", nearest.best);
+	if (key)
+		(void)snprintf(
+			meant, sizeof(meant), "; did you mean it by %s?", text_format(key, shown));
 	report_value(&l->report, path, value, "one of %s%s%s", buffer_string(&known), hint, meant);
 }
 
@@ -48,7 +69,7 @@ static const struct probe_type *load_type(struct load *l, const struct path *par
 		json_is_string(value) ? find_type(l, json_string_value(value)) : NULL;
 
 	if (!type)
-		report_type(l, &path, value);
+		report_type(l, &path, object, value);
 	return type;
 }
 

@@ -85,7 +85,7 @@ static const char *unannounceable(const struct prefix *p)
 	const uint8_t *b = p->address.bytes;
 
 	if (p->length == 0)
-		return "the default route is no anycast prefix";
+		return "this is the default route";
 	if (p->address.family == ADDRESS_FAMILY_IPV4) {
 		if (b[0] == 0 || memcmp(b, "\xff\xff\xff\xff", 4) == 0)
 			return "BIRD ignores it as no host's address";

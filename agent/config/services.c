@@ -23,9 +23,10 @@ static void load_require(struct load *l, const struct path *parent, json_t *serv
 		   json_integer_value(value) <= (json_int_t)n_checks) {
 		service->require = CONFIG_REQUIRE_NUMBER;
 		service->require_number = (unsigned)json_integer_value(value);
-	} else if (n_checks == 0) {
-		report_value(&l->report, &path, value,
-			"\"all\" or \"any\"; there are no checks to count");
+	} else if (n_checks < 2) {
+		report_value(&l->report, &path, value, "\"all\"%s; there %s",
+			n_checks == 1 ? ", \"any\" or 1" : " or \"any\"",
+			n_checks == 1 ? "is one check" : "are no checks to count");
 	} else {
 		report_value(&l->report, &path, value,
 			"\"all\", \"any\" or a number from 1 to %zu, the number of checks",

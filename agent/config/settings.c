@@ -169,7 +169,8 @@ static bool count_is_right(
 	const struct place *p, json_t *value, size_t n, size_t minimum, size_t maximum)
 {
 	if (n < minimum)
-		report_value(p->report, p->path, value, "at least %zu", minimum);
+		report_value(p->report, p->path, value, "at least %zu item%s", minimum,
+			minimum == 1 ? "" : "s");
 	else if (n > maximum)
 		report_value(p->report, p->path, value, "at most %zu items, not %zu", maximum, n);
 	return n >= minimum && n <= maximum;

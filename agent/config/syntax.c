@@ -48,6 +48,13 @@ static bool is_blank(char c)
 	return c == ' ' || c == '\t' || c == '\r' || c == '\n';
 }
 
+/* Of a number or a word without quotes. */
+static bool is_word(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+	       c == '_' || c == '.' || c == '-' || c == '+';
+}
+
 /* The byte that is nested too deeply, or length. Strings are skipped. */
 static size_t find_too_deep(const struct text *t, unsigned depth_max)
 {
@@ -120,6 +127,18 @@ static size_t string_start(const struct text *t, size_t end)
 	return end;
 }
 
+/* The start of the token that ends at `end`. */
+static size_t token_start(const struct text *t, size_t end)
+{
+	size_t i = string_start(t, end);
+
+	if (i != end || end >= t->length)
+		return i;
+	while (i > 0 && is_word(t->data[i]) && is_word(t->data[i - 1]))
+		i--;
+	return i;
+}
+
 /* The last \u0000 at or before `end`. */
 static size_t escaped_nul(const struct text *t, size_t end)
 {
@@ -148,6 +167,8 @@ static const char *hint_for(const struct text *t, size_t offset)
 		return "; JSON has no comments";
 	if (c == '\'')
 		return "; strings stand in double quotes";
+	if (c == '0' && t->length - offset > 1 && is_word(t->data[offset + 1]))
+		return "; numbers start with another digit";
 	if (before == '{' || before == ',')
 		return "; keys and strings stand in double quotes";
 	if (c == '"' || c == '{' || c == '[')
@@ -158,7 +179,7 @@ static const char *hint_for(const struct text *t, size_t offset)
 static void report_jansson(const struct text *t, const json_error_t *e)
 {
 	size_t offset = e->position > 0 ? (size_t)e->position - 1 : 0;
-	size_t start = string_start(t, offset);
+	size_t start = token_start(t, offset);
 
 	/* Only some codes deserve words of their own; jansson's text serves for the others. */
 	switch ((int)json_error_code(e)) {
@@ -172,8 +193,13 @@ static void report_jansson(const struct text *t, const json_error_t *e)
 			t->data + start);
 		return;
 	case json_error_invalid_utf8:
-		report_at(t, (size_t)e->position, "byte 0x%02x is not UTF-8",
-			(unsigned)(unsigned char)t->data[e->position]);
+		/* Here the position is that of the byte itself. */
+		offset = (size_t)e->position < t->length ? (size_t)e->position : t->length - 1;
+		report_at(t, offset, "byte 0x%02x is not UTF-8",
+			(unsigned)(unsigned char)t->data[offset]);
+		return;
+	case json_error_end_of_input_expected:
+		report_at(t, start, "%s; one file holds one object", e->text);
 		return;
 	case json_error_premature_end_of_input:
 		report_at(t, t->length, "the file ends too early: %s", e->text);
@@ -195,7 +221,8 @@ int syntax_parse(const char *name, const char *data, size_t length, unsigned dep
 		return -EINVAL;
 	/* DECODE_ANY, so that a number at the top is told from a syntax error. */
 	tree = json_loadb(data, length, JSON_REJECT_DUPLICATES | JSON_DECODE_ANY, &e);
-	if (!tree && json_error_code(&e) == json_error_out_of_memory)
+	/* Where jansson cannot allocate it often says nothing at all. */
+	if (!tree && (json_error_code(&e) == json_error_out_of_memory || e.text[0] == '\0'))
 		return -ENOMEM;
 	if (!tree) {
 		report_jansson(&t, &e);

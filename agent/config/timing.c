@@ -6,7 +6,7 @@
 
 /* `value` may not be longer than the interval: refused where it was said here, else cut. */
 static void fit_into_interval(struct load *l, const struct path *path, json_t *object,
-	const char *key, uint64_t interval_ms, uint64_t *value_ms)
+	const char *key, bool inherited, uint64_t interval_ms, uint64_t *value_ms)
 {
 	const struct path here = {.parent = path, .key = key};
 	json_t *said = json_object_get(object, key);
@@ -20,7 +20,9 @@ static void fit_into_interval(struct load *l, const struct path *path, json_t *o
 	}
 	report_value(&l->report, &here, said, "at most the interval, \"%s\"%s",
 		duration_format(interval_ms, text),
-		json_object_get(object, "interval") ? "" : " by default");
+		json_object_get(object, "interval") ? ""
+		: inherited			    ? " (of defaults)"
+						    : " (the built-in one)");
 }
 
 void timing_load(struct load *l, const struct path *path, json_t *object,
@@ -32,7 +34,8 @@ void timing_load(struct load *l, const struct path *path, json_t *object,
 	/* One wrong value is one problem: the others are not judged by what it was not. */
 	if (report_count(&l->report) != before)
 		return;
+	fit_into_interval(l, path, object, "fast_interval", inherit != NULL, ret->interval_ms,
+		&ret->fast_interval_ms);
 	fit_into_interval(
-		l, path, object, "fast_interval", ret->interval_ms, &ret->fast_interval_ms);
-	fit_into_interval(l, path, object, "timeout", ret->interval_ms, &ret->timeout_ms);
+		l, path, object, "timeout", inherit != NULL, ret->interval_ms, &ret->timeout_ms);
 }
