@@ -146,20 +146,20 @@ void engine_check_spoke(struct engine *e, size_t service, size_t check, enum che
 {
 	struct inventory_service *s = engine_service(e, service);
 	struct check *c = service_check(s, check);
-	enum check_state from = c->state;
-	bool prior = from == CHECK_STATE_PENDING && service_was_announced(s);
+	bool prior = c->state == CHECK_STATE_PENDING && service_was_announced(s);
+	struct engine_transition transition = {
+		.kind = ENGINE_TRANSITION_CHECK,
+		.service = service,
+		.index = check,
+		.from = (int)c->state,
+		.when = now,
+	};
 
 	if (!check_take(c, outcome, prior, now))
 		return;
 	s->stale = true;
-	transitions_put(&e->transitions, &(struct engine_transition){
-						 .kind = ENGINE_TRANSITION_CHECK,
-						 .service = service,
-						 .index = check,
-						 .from = (int)from,
-						 .to = (int)c->state,
-						 .when = now,
-					 });
+	transition.to = (int)c->state;
+	transitions_put(&e->transitions, &transition);
 }
 
 void engine_address(struct engine *e, size_t service, size_t prefix, enum prefix_address address)
@@ -196,18 +196,18 @@ static void service_turn(
 	struct engine *e, size_t service, enum service_health health, struct monotime now)
 {
 	struct inventory_service *s = engine_service(e, service);
-	enum service_health from = s->health;
+	struct engine_transition transition = {
+		.kind = ENGINE_TRANSITION_SERVICE,
+		.service = service,
+		.from = (int)s->health,
+		.to = (int)health,
+		.when = now,
+	};
 
-	if (from == health)
+	if (s->health == health)
 		return;
 	s->health = health;
-	transitions_put(&e->transitions, &(struct engine_transition){
-						 .kind = ENGINE_TRANSITION_SERVICE,
-						 .service = service,
-						 .from = (int)from,
-						 .to = (int)health,
-						 .when = now,
-					 });
+	transitions_put(&e->transitions, &transition);
 }
 
 /* The only place where what is wanted of a prefix changes. */
@@ -215,22 +215,22 @@ static bool prefix_turn(struct engine *e, size_t service, size_t prefix,
 	struct prefix_verdict verdict, struct monotime now)
 {
 	struct engine_prefix *view = &engine_service(e, service)->prefixes[prefix].view;
-	enum prefix_wanted from = view->wanted;
+	struct engine_transition transition = {
+		.kind = ENGINE_TRANSITION_PREFIX,
+		.service = service,
+		.index = prefix,
+		.from = (int)view->wanted,
+		.to = (int)verdict.wanted,
+		.reason = verdict.reason,
+		.when = now,
+	};
 
-	if (from == verdict.wanted && view->reason == verdict.reason)
+	if (view->wanted == verdict.wanted && view->reason == verdict.reason)
 		return false;
 	view->wanted = verdict.wanted;
 	view->reason = verdict.reason;
 	view->since = now;
-	transitions_put(&e->transitions, &(struct engine_transition){
-						 .kind = ENGINE_TRANSITION_PREFIX,
-						 .service = service,
-						 .index = prefix,
-						 .from = (int)from,
-						 .to = (int)verdict.wanted,
-						 .reason = verdict.reason,
-						 .when = now,
-					 });
+	transitions_put(&e->transitions, &transition);
 	return true;
 }
 
