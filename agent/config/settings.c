@@ -49,7 +49,10 @@ static bool string_is_right(const struct place *p, const struct path *path, json
 		return false;
 	}
 	if (json_string_length(value) < minimum) {
-		report_value(p->report, path, value, "a string that is not empty");
+		if (json_string_length(value) == 0)
+			report_value(p->report, path, value, "a string that is not empty");
+		else
+			report_value(p->report, path, value, "at least %zu bytes", minimum);
 		return false;
 	}
 	if (json_string_length(value) > maximum) {
