@@ -23,6 +23,7 @@
 #include <sys/epoll.h>
 #include <sys/wait.h>
 
+#include "agent/base/printable.h"
 #include "agent/bird/client_private.h"
 
 #define BIRDC_PROGRAM "birdc"
@@ -31,6 +32,7 @@
 #define BIRDC_GREETING "0001 "
 #define BIRDC_CONTINUATION "     " /* birdc's, for BIRD's one blank */
 #define BIRDC_READ_SIZE 16384
+#define BIRDC_QUOTED_MAX 300 /* of its own words in an error */
 
 struct birdc {
 	sd_event_source *child; /* owns the process: freed, it is killed and reaped */
@@ -152,18 +154,28 @@ static int birdc_understand(char *output, struct birdc_said *said, struct buffer
 
 static void birdc_next(struct client *c);
 
+/* Without a last line it was a "0000 ", if birdc has nothing to complain of. */
+static bool birdc_is_whole(const siginfo_t *si, const struct birdc_said *said)
+{
+	if (!said->greeting || si->si_code != CLD_EXITED)
+		return false;
+	return said->final || (si->si_status == 0 && !said->own);
+}
+
 /* Why a run gave no reply; loses the client. */
 static void birdc_failed(struct client *c, const siginfo_t *si, const struct birdc_said *said)
 {
 	const char *own = said->own ? said->own : "it said nothing";
+	char quoted[BIRDC_QUOTED_MAX];
 
-	if (si->si_code != CLD_EXITED)
+	if (si->si_code != CLD_EXITED) {
 		client_lose(c, ECONNABORTED, "bird: birdc was killed by signal %d (%s)",
 			si->si_status, strsignal(si->si_status));
-	else
-		client_lose(c, ECONNREFUSED, "bird: birdc: exit status %d: %.300s%s", si->si_status,
-			own,
-			strstr(own, "Permission denied") ? " (is the agent in group bird?)" : "");
+		return;
+	}
+	printable_copy(quoted, sizeof(quoted), own, strlen(own));
+	client_lose(c, ECONNREFUSED, "bird: birdc: exit status %d: %s%s", si->si_status, quoted,
+		strstr(own, "Permission denied") ? " (is the agent in group bird?)" : "");
 }
 
 /* The first run: only its greeting is of interest. */
@@ -197,7 +209,7 @@ static void birdc_conclude(struct client *c, const siginfo_t *si)
 	r = output.data ? birdc_understand(output.data, &said, &reply) : 0;
 	if (r < 0)
 		client_lose(c, -r, "bird: output of birdc: %s", strerror(-r));
-	else if (!said.greeting || si->si_code != CLD_EXITED || (!said.final && si->si_status != 0))
+	else if (!birdc_is_whole(si, &said))
 		birdc_failed(c, si, &said);
 	else if (!b->greeting)
 		birdc_greet(c, said.greeting);
