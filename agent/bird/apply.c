@@ -1,0 +1,572 @@
+/*
+ * What others call: the configuration, what is wanted, flush, and what was found. See
+ * apply_state.h for how the parts work together.
+ *
+ * The path of a withdrawal is apply_want() and the first loop of apply_flush(): a rename and a
+ * write for each service that is withdrawn as a whole. Everything else is left to a round.
+ *
+ * A new configuration. Services are matched by name, prefixes also across services, so that what
+ * BIRD does for a prefix stays what is wanted of it until the engine says otherwise. The protocols
+ * that a new configuration does not claim become PLAN_WANT_GONE and keep the prefixes that they
+ * announce: see apply_is_replaced() for a service that is renamed.
+ */
+#include "agent/bird/apply.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "agent/base/clock.h"
+#include "agent/bird/apply_state.h"
+#include "agent/system/log.h"
+
+/* ---- rounds and timers ---- */
+
+void apply_round_soon(struct apply *a)
+{
+	(void)sd_event_source_set_enabled(a->round, SD_EVENT_ONESHOT);
+}
+
+void apply_say_changed(struct apply *a)
+{
+	(void)sd_event_source_set_enabled(a->changed, SD_EVENT_ONESHOT);
+}
+
+void apply_wake_at(struct apply *a, struct monotime when)
+{
+	if (!monotime_before(when, a->wake_at))
+		return;
+	a->wake_at = when;
+	(void)sd_event_source_set_time(a->wake, when.us);
+	(void)sd_event_source_set_enabled(a->wake, SD_EVENT_ONESHOT);
+}
+
+void apply_set_alarm(struct apply *a, const char *format, ...)
+{
+	char text[sizeof(a->status.alarm)];
+	va_list args;
+
+	va_start(args, format);
+	(void)vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	if (strcmp(text, a->status.alarm) != 0)
+		apply_say_changed(a);
+	memcpy(a->status.alarm, text, sizeof(text));
+}
+
+static int apply_on_round(sd_event_source *source, void *userdata)
+{
+	apply_round(userdata);
+	return 0;
+}
+
+static int apply_on_changed(sd_event_source *source, void *userdata)
+{
+	struct apply *a = userdata;
+
+	if (a->ops.changed)
+		a->ops.changed(a->ops.userdata);
+	return 0;
+}
+
+static int apply_on_wake(sd_event_source *source, uint64_t us, void *userdata)
+{
+	struct apply *a = userdata;
+
+	a->wake_at = MONOTIME_NEVER;
+	apply_round(a);
+	return 0;
+}
+
+static int apply_on_poll(sd_event_source *source, uint64_t us, void *userdata)
+{
+	apply_send_status(userdata);
+	return 0;
+}
+
+/* The slow look at everything, and the pulse of what is tried again. */
+static int apply_on_tick(sd_event_source *source, uint64_t us, void *userdata)
+{
+	struct apply *a = userdata;
+	uint64_t ms = a->n_protocols > APPLY_LARGE ? APPLY_TICK_LARGE_MS : APPLY_TICK_MS;
+
+	if (a->ready && a->flushed)
+		apply_files_tick(a);
+	if (a->status.link == APPLY_LINK_UP) {
+		a->observe_wanted = a->status_wanted = true;
+		if (ms == APPLY_TICK_LARGE_MS || ++a->ticks % APPLY_TICKS_FULL == 0)
+			apply_read_some(a);
+	}
+	(void)sd_event_source_set_time_relative(source, ms * 1000);
+	(void)sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+	apply_round(a);
+	return 0;
+}
+
+static int apply_on_ready_timer(sd_event_source *source, uint64_t us, void *userdata)
+{
+	apply_become_ready(userdata, false);
+	return 0;
+}
+
+/* ---- life ---- */
+
+static int apply_add_timer(
+	struct apply *a, sd_event_source **ret, const char *name, sd_event_time_handler_t fn)
+{
+	int r = sd_event_add_time(a->event, ret, CLOCK_BOOTTIME, 0, 1000, fn, a);
+
+	if (r < 0)
+		return r;
+	(void)sd_event_source_set_description(*ret, name);
+	return sd_event_source_set_enabled(*ret, SD_EVENT_OFF);
+}
+
+static int apply_add_defer(
+	struct apply *a, sd_event_source **ret, const char *name, sd_event_handler_t fn)
+{
+	int r = sd_event_add_defer(a->event, ret, fn, a);
+
+	if (r < 0)
+		return r;
+	(void)sd_event_source_set_description(*ret, name);
+	return sd_event_source_set_enabled(*ret, SD_EVENT_OFF);
+}
+
+static int apply_copy(struct apply *a, const struct config_bird *bird)
+{
+	a->socket = strdup(bird->socket);
+	a->folder = strdup(bird->fragments);
+	a->birdc = bird->control == CONFIG_CONTROL_BIRDC;
+	a->sessions_wanted = calloc(bird->sessions.n + 1, sizeof(char *));
+	if (!a->socket || !a->folder || !a->sessions_wanted)
+		return -ENOMEM;
+	for (size_t i = 0; i < bird->sessions.n; i++) {
+		a->sessions_wanted[i] = strdup(bird->sessions.items[i]);
+		if (!a->sessions_wanted[i])
+			return -ENOMEM;
+		a->n_sessions_wanted++;
+	}
+	return 0;
+}
+
+DEFINE_CLEANUP_PTR(struct apply *, apply_free)
+
+int apply_new(struct apply **ret, sd_event *event, const struct config_bird *bird,
+	const struct apply_ops *ops)
+{
+	_cleanup_(apply_freep) struct apply *a = calloc(1, sizeof(*a));
+	int r;
+
+	if (!a)
+		return -ENOMEM;
+	a->event = sd_event_ref(event);
+	a->ops = *ops;
+	a->folder_fd = -1;
+	a->wake_at = a->check_at = a->retry = MONOTIME_NEVER;
+	a->command.retry = a->reading.retry = MONOTIME_NEVER;
+	a->configure_took_ms = UINT64_MAX;
+	a->status.link = APPLY_LINK_AWAY;
+	if ((r = apply_copy(a, bird)) < 0 ||
+		(r = apply_add_defer(a, &a->round, "bird-round", apply_on_round)) < 0 ||
+		(r = apply_add_defer(a, &a->changed, "bird-changed", apply_on_changed)) < 0 ||
+		(r = apply_add_timer(a, &a->wake, "bird-wake", apply_on_wake)) < 0 ||
+		(r = apply_add_timer(a, &a->poll, "bird-poll", apply_on_poll)) < 0 ||
+		(r = apply_add_timer(a, &a->tick, "bird-tick", apply_on_tick)) < 0 ||
+		(r = apply_add_timer(a, &a->ready_timer, "bird-ready", apply_on_ready_timer)) < 0)
+		return r;
+	*ret = TAKE_PTR(a);
+	return 0;
+}
+
+static void apply_service_done(struct apply_service *s)
+{
+	free(s->prefixes);
+	free(s->protocols);
+	free(s->text);
+	free(s->good);
+}
+
+static void apply_strings_free(char **list, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		free(list[i]);
+	free(list);
+}
+
+void apply_free(struct apply *a)
+{
+	sd_event_source **sources[] = {&a->round, &a->changed, &a->wake, &a->poll, &a->tick,
+		&a->ready_timer, &a->folder_watch, &a->refused_watch};
+
+	apply_link_stop(a);
+	for (size_t i = 0; i < ELEMENTSOF(sources); i++)
+		sd_event_source_disable_unref(*sources[i]);
+	for (size_t i = 0; i < a->n_services; i++)
+		apply_service_done(&a->services[i]);
+	for (size_t i = 0; i < a->n_protocols; i++)
+		apply_protocol_free(a->protocols[i]);
+	if (a->folder_fd >= 0)
+		(void)close(a->folder_fd);
+	apply_strings_free(a->sessions_wanted, a->n_sessions_wanted);
+	apply_strings_free(a->orphans, a->n_orphans);
+	apply_strings_free(a->strangers, a->n_strangers);
+	free(a->services);
+	free(a->protocols);
+	free(a->sessions);
+	free(a->refused_file);
+	free(a->socket);
+	free(a->folder);
+	sd_event_unref(a->event);
+	free(a);
+}
+
+int apply_start(struct apply *a)
+{
+	assert(a->config && !a->started);
+	a->started = true;
+	(void)apply_files_open(a); /* Without a folder BIRD is watched all the same. */
+	apply_files_adopt(a);
+	(void)sd_event_source_set_time_relative(a->tick, APPLY_TICK_MS * 1000ULL);
+	(void)sd_event_source_set_enabled(a->tick, SD_EVENT_ONESHOT);
+	(void)sd_event_source_set_time_relative(a->ready_timer, APPLY_READY_MS * 1000ULL);
+	(void)sd_event_source_set_enabled(a->ready_timer, SD_EVENT_ONESHOT);
+	return apply_link_start(a);
+}
+
+/* ---- a new configuration ---- */
+
+/* What is known of a prefix by the configuration before, sorted by prefix. */
+struct apply_known_prefix {
+	struct prefix prefix;
+	const struct apply_prefix *state;
+};
+
+static int apply_compare_known(const void *x, const void *y)
+{
+	const struct apply_known_prefix *a = x, *b = y;
+	int order = (int)a->prefix.address.family - (int)b->prefix.address.family;
+
+	if (order == 0)
+		order = memcmp(a->prefix.address.bytes, b->prefix.address.bytes,
+			sizeof(a->prefix.address.bytes));
+	return order != 0 ? order : (int)a->prefix.length - (int)b->prefix.length;
+}
+
+static int apply_known_prefixes(
+	const struct apply *a, struct apply_known_prefix **ret, size_t *ret_n)
+{
+	struct apply_known_prefix *list;
+	size_t n = 0;
+
+	for (size_t s = 0; s < a->n_services; s++)
+		n += a->services[s].config->n_prefixes;
+	list = calloc(n + 1, sizeof(*list));
+	if (!list)
+		return -ENOMEM;
+	n = 0;
+	for (size_t s = 0; s < a->n_services; s++)
+		for (size_t i = 0; i < a->services[s].config->n_prefixes; i++)
+			list[n++] = (struct apply_known_prefix){
+				a->services[s].config->prefixes[i].prefix,
+				&a->services[s].prefixes[i]};
+	qsort(list, n, sizeof(*list), apply_compare_known);
+	*ret = list;
+	*ret_n = n;
+	return 0;
+}
+
+/* Everything that a service of the new configuration needs memory for. */
+static int apply_service_init(struct apply_service *s, const struct config_service *config,
+	const struct apply_known_prefix *known, size_t n_known)
+{
+	(void)snprintf(s->name, sizeof(s->name), "%s", config->name);
+	s->config = config;
+	s->stale = true;
+	s->prefixes = calloc(config->n_prefixes + 1, sizeof(*s->prefixes));
+	if (!s->prefixes)
+		return -ENOMEM;
+	for (size_t i = 0; i < config->n_prefixes; i++) {
+		const struct apply_known_prefix key = {.prefix = config->prefixes[i].prefix};
+		const struct apply_known_prefix *before =
+			bsearch(&key, known, n_known, sizeof(*known), apply_compare_known);
+
+		s->prefixes[i].observed.exported = -1;
+		if (!before)
+			continue;
+		s->prefixes[i] = *before->state;
+		s->prefixes[i].read_wanted = s->prefixes[i].reading = false;
+	}
+	return 0;
+}
+
+/* The file and what is known of it go over to the service of the same name. */
+static void apply_service_inherit(struct apply_service *s, struct apply_service *from)
+{
+	s->changed = from->changed;
+	s->dirty = from->dirty;
+	s->check_file = from->check_file;
+	s->withdrawn = from->withdrawn;
+	s->ready = from->ready;
+	s->put_back = false; /* what is wanted now is another text: it is tried */
+	s->text = TAKE_PTR(from->text);
+	s->text_hash = from->text_hash;
+	s->ready_hash = from->ready_hash;
+	s->good = TAKE_PTR(from->good);
+	s->text_is_good = from->text_is_good;
+	s->sent = from->sent;
+	s->repairs = from->repairs;
+	s->repaired = from->repaired;
+}
+
+/* What a protocol announces, for when the configuration no longer has it. */
+static int apply_hold(struct apply_protocol *p)
+{
+	struct prefix *held = calloc(p->n_prefixes + 1, sizeof(*held));
+	size_t n = 0;
+
+	if (!held)
+		return -ENOMEM;
+	for (size_t i = p->first_prefix; i < p->first_prefix + p->n_prefixes; i++)
+		if (apply_protocol_holds(p, i) &&
+			p->service->prefixes[i].wanted != PREFIX_WANTED_WITHDRAW)
+			held[n++] = p->service->config->prefixes[i].prefix;
+	free(p->held);
+	p->held = held;
+	p->n_held = n;
+	return 0;
+}
+
+static void apply_disown_unclaimed(struct apply *a)
+{
+	for (size_t i = 0; i < a->n_protocols; i++) {
+		struct apply_protocol *p = a->protocols[i];
+
+		if (p->claimed || p->want == PLAN_WANT_GONE)
+			continue;
+		p->want = PLAN_WANT_GONE;
+		p->service = NULL;
+		p->reached = false;
+		p->strikes = p->attempts = 0;
+		p->not_before = MONOTIME_ZERO;
+		p->reads_left = 0;
+	}
+}
+
+static void apply_take_services(struct apply *a, struct apply_service *services, size_t n)
+{
+	for (size_t i = 0; i < a->n_services; i++) {
+		struct apply_service *old = &a->services[i], *new = NULL;
+
+		for (size_t k = 0; k < n && !new; k++)
+			if (strcmp(services[k].name, old->name) == 0)
+				new = &services[k];
+		if (new) {
+			apply_service_inherit(new, old);
+		} else {
+			/* Its fragment is removed by the next round. */
+			char **larger = reallocarray(a->orphans, a->n_orphans + 1, sizeof(*larger));
+			char *name = strdup(old->name);
+
+			if (larger)
+				a->orphans = larger;
+			if (larger && name)
+				a->orphans[a->n_orphans++] = TAKE_PTR(name);
+			free(name);
+		}
+		apply_service_done(old);
+	}
+	free(a->services);
+	a->services = services;
+	a->n_services = n;
+}
+
+int apply_configure(struct apply *a, const struct config *config)
+{
+	_cleanup_free_ struct apply_known_prefix *known = NULL;
+	struct apply_service *services;
+	size_t n_known = 0;
+	int r = 0;
+
+	services = calloc(config->n_services + 1, sizeof(*services));
+	if (!services)
+		return -ENOMEM;
+	if (a->config)
+		r = apply_known_prefixes(a, &known, &n_known);
+	for (size_t i = 0; r == 0 && i < config->n_services; i++)
+		r = apply_service_init(&services[i], &config->services[i], known, n_known);
+	for (size_t i = 0; r == 0 && i < a->n_protocols; i++) {
+		a->protocols[i]->claimed = false;
+		if (a->protocols[i]->service)
+			r = apply_hold(a->protocols[i]);
+	}
+	if (r < 0) {
+		for (size_t i = 0; i < config->n_services; i++)
+			apply_service_done(&services[i]);
+		free(services);
+		return r;
+	}
+	apply_take_services(a, services, config->n_services);
+	a->config = config;
+	a->generation++;
+	a->reads_wanted = 0;
+	a->read_service = a->read_prefix = a->tick_service = a->tick_prefix = 0;
+	for (size_t i = 0; i < a->n_services; i++) {
+		r = apply_service_protocols(a, &a->services[i], NULL, NULL);
+		if (r < 0)
+			log_error("bird: service %s: %s (tried again)", a->services[i].name,
+				strerror(-r));
+	}
+	apply_disown_unclaimed(a);
+	apply_want_read_all(a);
+	apply_round_soon(a);
+	return 0;
+}
+
+/* ---- what was found ---- */
+
+static enum prefix_wanted apply_found_in_bird(
+	const struct apply *a, const struct apply_service *s, size_t prefix)
+{
+	enum prefix_wanted found = PREFIX_WANTED_WITHDRAW;
+	const struct prefix *which = &s->config->prefixes[prefix].prefix;
+
+	for (size_t i = 0; i < s->n_protocols; i++) {
+		const struct apply_protocol *p = s->protocols[i];
+
+		if (p->seen != PLAN_SEEN_UP || !apply_protocol_holds(p, prefix))
+			continue;
+		/* Which part of a family is announced, its fragment says. */
+		if (p->family_protocol && apply_files_found(s, prefix) == PREFIX_WANTED_WITHDRAW)
+			continue;
+		if (!p->last_resort)
+			return PREFIX_WANTED_ANNOUNCE;
+		found = PREFIX_WANTED_DEMOTE;
+	}
+	/* The service had another name when the agent was here last. */
+	for (size_t i = 0; i < a->n_protocols; i++) {
+		const struct apply_protocol *p = a->protocols[i];
+
+		if (p->want != PLAN_WANT_GONE || p->seen != PLAN_SEEN_UP)
+			continue;
+		for (size_t k = 0; k < p->n_held; k++)
+			if (prefix_equal(&p->held[k], which))
+				return PREFIX_WANTED_ANNOUNCE;
+	}
+	return found;
+}
+
+void apply_become_ready(struct apply *a, bool bird_answered)
+{
+	if (a->ready)
+		return;
+	for (size_t s = 0; s < a->n_services; s++) {
+		struct apply_service *service = &a->services[s];
+
+		for (size_t i = 0; i < service->config->n_prefixes; i++) {
+			struct apply_prefix *p = &service->prefixes[i];
+
+			p->found = bird_answered ? apply_found_in_bird(a, service, i)
+						 : apply_files_found(service, i);
+			p->wanted = p->found;
+		}
+		service->stale = true;
+	}
+	a->ready = true;
+	(void)sd_event_source_set_enabled(a->ready_timer, SD_EVENT_OFF);
+	if (!bird_answered)
+		log_warning("bird: does not answer (%s): what its fragments say is taken as found",
+			a->status.error[0] ? a->status.error : "no greeting yet");
+	if (a->ops.ready)
+		a->ops.ready(a->ops.userdata);
+}
+
+enum prefix_wanted apply_found(const struct apply *a, size_t service, size_t prefix)
+{
+	assert(a->ready && service < a->n_services);
+	assert(prefix < a->services[service].config->n_prefixes);
+	return a->services[service].prefixes[prefix].found;
+}
+
+/* ---- what is wanted ---- */
+
+void apply_want(struct apply *a, size_t service, size_t prefix, enum prefix_wanted wanted)
+{
+	struct apply_service *s = &a->services[service];
+
+	assert(service < a->n_services && prefix < s->config->n_prefixes);
+	if (s->prefixes[prefix].wanted == wanted)
+		return;
+	s->withdraws = s->withdraws || wanted < s->prefixes[prefix].wanted;
+	s->prefixes[prefix].wanted = wanted;
+	s->changed = true;
+}
+
+static bool apply_is_all_withdrawn(const struct apply_service *s)
+{
+	for (size_t i = 0; i < s->config->n_prefixes; i++)
+		if (s->prefixes[i].wanted != PREFIX_WANTED_WITHDRAW)
+			return false;
+	return true;
+}
+
+/* One rename, one command. */
+static void apply_withdraw_service(struct apply *a, struct apply_service *s)
+{
+	char pattern[NAMES_MAX];
+	bool any = false;
+
+	apply_files_withdraw(a, s);
+	for (size_t i = 0; i < s->n_protocols; i++) {
+		struct apply_protocol *p = s->protocols[i];
+
+		any = any || p->seen == PLAN_SEEN_UP || p->seen == PLAN_SEEN_UNKNOWN;
+		p->want = PLAN_WANT_DOWN;
+		p->reached = p->mending = false;
+		p->strikes = p->attempts = 0;
+		p->not_before = MONOTIME_ZERO;
+	}
+	if (any)
+		apply_send_disable(a, names_pattern(pattern, s->name));
+}
+
+void apply_flush(struct apply *a)
+{
+	bool any = !a->flushed, now = false;
+
+	assert(a->ready);
+	a->flushed = true;
+	for (size_t i = 0; i < a->n_services; i++) {
+		struct apply_service *s = &a->services[i];
+
+		if (!s->changed)
+			continue;
+		any = true;
+		s->changed = false;
+		s->stale = true;
+		if (apply_is_all_withdrawn(s))
+			apply_withdraw_service(a, s);
+		else
+			now = now || s->withdraws;
+		s->withdraws = false;
+	}
+	if (!any)
+		return;
+	a->status.settled = false;
+	if (now) /* a part of a service: its text must be made, and nothing else waits */
+		apply_round(a);
+	else
+		apply_round_soon(a);
+}
+
+const struct apply_observed *apply_observed(const struct apply *a, size_t service, size_t prefix)
+{
+	assert(service < a->n_services && prefix < a->services[service].config->n_prefixes);
+	return &a->services[service].prefixes[prefix].observed;
+}
+
+const struct apply_status *apply_status(const struct apply *a)
+{
+	return &a->status;
+}

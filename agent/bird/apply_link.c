@@ -1,0 +1,240 @@
+/*
+ * The lives of the two connections. The one that commands is made first; when BIRD has greeted it
+ * and is one that we speak to, the one that reads is made. Either may be lost at any time: it is
+ * made again after 10 ms, doubling to a second, and at once when the socket appears. A BIRD 1.x is
+ * not sent a byte; it is greeted again now and then, in case it was replaced.
+ */
+#include "agent/bird/apply_state.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/inotify.h>
+
+#include "agent/base/clock.h"
+#include "agent/system/log.h"
+
+#define LINK_RETRY_MIN_MS 10
+#define LINK_RETRY_MAX_MS 1000
+#define LINK_REFUSED_MS 10000
+#define LINK_LOG_EVERY 60 /* attempts, for those who read only the end of a log */
+
+static void link_drop(struct apply_way *way)
+{
+	client_free(TAKE_PTR(way->client));
+	way->greeted = false;
+}
+
+static void link_set(struct apply *a, enum apply_link link, const char *error)
+{
+	if (a->status.link != link || strcmp(a->status.error, error) != 0)
+		apply_say_changed(a);
+	a->status.link = link;
+	(void)snprintf(a->status.error, sizeof(a->status.error), "%s", error);
+}
+
+/* ---- what the clients say ---- */
+
+static void link_retry(struct apply *a, struct apply_way *way, uint64_t least_ms)
+{
+	uint64_t ms = LINK_RETRY_MIN_MS << (way->failures < 7 ? way->failures : 7);
+
+	if (ms > LINK_RETRY_MAX_MS)
+		ms = LINK_RETRY_MAX_MS;
+	if (ms < least_ms)
+		ms = least_ms;
+	way->failures++;
+	way->retry = monotime_add_ms(clock_monotime(), ms);
+	apply_wake_at(a, way->retry);
+}
+
+/* What waited on it is answered or given up; whatever was known of BIRD is not any more. */
+static void link_forget(struct apply *a)
+{
+	apply_commands_lost(a);
+	link_drop(&a->reading);
+	apply_read_lost(a);
+	a->reading.retry = MONOTIME_NEVER;
+	a->status.settled = false;
+}
+
+static void link_command_lost(void *userdata, int error, const char *text)
+{
+	struct apply *a = userdata;
+	bool was_up = a->command.greeted;
+	/* Not a BIRD at all: another program's socket, or one that speaks otherwise. */
+	bool strange = error == -EBADMSG && !was_up;
+
+	link_drop(&a->command);
+	link_forget(a);
+	if (was_up)
+		a->command.failures = 0;
+	if (strcmp(a->status.error, text) != 0 || a->command.failures % LINK_LOG_EVERY == 0)
+		log_warning("bird: away: %s", text);
+	link_set(a, strange ? APPLY_LINK_REFUSED : APPLY_LINK_AWAY, text);
+	link_retry(a, &a->command, strange ? LINK_REFUSED_MS : 0);
+	apply_round_soon(a);
+}
+
+static void link_reading_lost(void *userdata, int error, const char *text)
+{
+	struct apply *a = userdata;
+	bool was_up = a->reading.greeted;
+
+	link_drop(&a->reading);
+	apply_read_lost(a);
+	if (was_up)
+		a->reading.failures = 0;
+	log_line(a->reading.failures == 0 ? LOG_INFO : LOG_DEBUG,
+		"bird: the reading connection was lost: %s", text);
+	link_set(a, APPLY_LINK_GREETING, text);
+	link_retry(a, &a->reading, 0);
+	apply_round_soon(a);
+}
+
+static bool link_speaks_to(const char *version)
+{
+	return !(version[0] == '0' || version[0] == '1') || version[1] != '.';
+}
+
+static void link_command_greeted(void *userdata, const char *version)
+{
+	struct apply *a = userdata;
+	char text[sizeof(a->status.error)];
+
+	(void)snprintf(a->status.version, sizeof(a->status.version), "%s", version);
+	if (!link_speaks_to(version)) {
+		(void)snprintf(text, sizeof(text),
+			"bird: %s is a BIRD %s; 2.0.12 or newer is needed (nothing was sent to it)",
+			a->socket, version);
+		if (strcmp(text, a->status.error) != 0)
+			log_error("%s", text);
+		link_drop(&a->command);
+		link_set(a, APPLY_LINK_REFUSED, text);
+		link_retry(a, &a->command, LINK_REFUSED_MS);
+		return;
+	}
+	if (a->command.failures > 0)
+		log_notice("bird: connected to BIRD %s, after %u attempts", version,
+			a->command.failures);
+	else
+		log_info("bird: connected to BIRD %s", version);
+	a->command.greeted = true;
+	a->command.failures = 0;
+	a->unconfirmed = a->status_wanted = true;
+	a->reading.retry = MONOTIME_ZERO;
+	link_set(a, APPLY_LINK_GREETING, "");
+	apply_round_soon(a);
+}
+
+static void link_reading_greeted(void *userdata, const char *version)
+{
+	struct apply *a = userdata;
+
+	a->reading.greeted = true;
+	apply_read_greeted(a);
+}
+
+static void link_reading_push(void *userdata, const char *text)
+{
+	apply_read_push(userdata, text);
+}
+
+/* ---- the socket ---- */
+
+static int link_on_socket(sd_event_source *source, const struct inotify_event *e, void *userdata)
+{
+	struct apply *a = userdata;
+	const char *slash = strrchr(a->socket, '/');
+
+	if (e->mask & IN_IGNORED) {
+		a->socket_watch = sd_event_source_disable_unref(a->socket_watch);
+		return 0;
+	}
+	if (e->len == 0 || !slash || strcmp(e->name, slash + 1) != 0 || a->command.client)
+		return 0;
+	a->command.failures = 0; /* BIRD binds before it listens: the next attempts come soon */
+	a->command.retry = MONOTIME_ZERO;
+	apply_round_soon(a);
+	return 0;
+}
+
+static void link_watch_socket(struct apply *a)
+{
+	_cleanup_free_ char *folder = strdup(a->socket);
+	char *slash = folder ? strrchr(folder, '/') : NULL;
+
+	if (a->socket_watch || !slash || slash == folder)
+		return;
+	*slash = '\0';
+	/* A missing folder is no trouble: there is the back-off. */
+	if (sd_event_add_inotify(a->event, &a->socket_watch, folder,
+		    IN_CREATE | IN_MOVED_TO | IN_ONLYDIR, link_on_socket, a) >= 0)
+		(void)sd_event_source_set_description(a->socket_watch, "bird-socket");
+}
+
+static void link_connect(struct apply *a, struct apply_way *way, const struct client_ops *ops)
+{
+	int r;
+
+	way->retry = MONOTIME_NEVER;
+	r = a->birdc ? client_new_birdc(&way->client, a->event, a->socket, ops)
+		     : client_new_socket(&way->client, a->event, a->socket, ops);
+	if (r < 0) {
+		way->client = NULL;
+		if (way->failures == 0)
+			log_error("bird: connect: %s", strerror(-r));
+		link_retry(a, way, 0);
+	}
+}
+
+void apply_link_round(struct apply *a)
+{
+	const struct client_ops command = {
+		.greeted = link_command_greeted, .lost = link_command_lost, .userdata = a};
+	const struct client_ops reading = {.greeted = link_reading_greeted,
+		.lost = link_reading_lost,
+		.push = link_reading_push,
+		.userdata = a};
+	struct monotime now = clock_monotime();
+
+	if (!a->started)
+		return;
+	if (!a->command.client && monotime_reached(a->command.retry, now)) {
+		link_watch_socket(a);
+		link_connect(a, &a->command, &command);
+	}
+	if (a->command.greeted && !a->reading.client && monotime_reached(a->reading.retry, now))
+		link_connect(a, &a->reading, &reading);
+	if (!a->command.client)
+		apply_wake_at(a, a->command.retry);
+	else if (!a->reading.client)
+		apply_wake_at(a, a->reading.retry);
+}
+
+/* The first observation of a connection is complete. */
+void apply_link_observed(struct apply *a)
+{
+	if (a->observed_once)
+		return;
+	a->observed_once = true;
+	a->reading.failures = 0;
+	link_set(a, APPLY_LINK_UP, "");
+	apply_become_ready(a, true);
+}
+
+int apply_link_start(struct apply *a)
+{
+	a->command.retry = MONOTIME_ZERO;
+	a->reading.retry = MONOTIME_NEVER;
+	apply_round_soon(a);
+	return 0;
+}
+
+void apply_link_stop(struct apply *a)
+{
+	link_drop(&a->command);
+	link_drop(&a->reading);
+	apply_drop_jobs(a);
+	apply_commands_lost(a);
+	a->socket_watch = sd_event_source_disable_unref(a->socket_watch);
+}

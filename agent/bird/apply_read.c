@@ -1,0 +1,579 @@
+/*
+ * The connection that reads: nothing that is sent here changes BIRD, and nothing that changes BIRD
+ * waits for it.
+ *
+ * An observation is `show status` (which life, which configuration) and `show protocols` (ours, and
+ * the BGP sessions). A prefix is read back by `show route PREFIX table all all` (all tables, for a
+ * BIRD whose sessions look at tables of their own) and `show route PREFIX export SESSION` for each
+ * session that is up. At most APPLY_READS_MAX queries are under way, so that 5,000 prefixes neither
+ * flood BIRD nor make anybody wait.
+ *
+ * What is read:
+ *   announced  a route of ours stands in a table, and wherever one stands it is the best. A table
+ *              that our pipes do not reach does not count; where such a table is what a session
+ *              looks at, `exported` says it.
+ *   exported   on how many sessions BIRD would send our route, through their filters. A session
+ *              that is down (9001 No valid tables) is one that exports nothing.
+ *   elsewhere  somebody else's route of the prefix is exported, or preferred to ours, or, on a
+ *              BIRD without BGP sessions to ask, is the best.
+ *
+ * `+` lines (after `echo`) are hints to look again, never facts: what is believed comes from codes
+ * and from what is read.
+ */
+#include "agent/bird/apply_state.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <string.h>
+
+#include "agent/base/clock.h"
+#include "agent/system/log.h"
+
+static bool read_ready(const struct apply *a)
+{
+	return a->reading.client && a->reading.greeted;
+}
+
+/* ---- which prefixes ---- */
+
+void apply_want_read(struct apply *a, struct apply_service *s, size_t prefix)
+{
+	if (s->prefixes[prefix].read_wanted)
+		return;
+	s->prefixes[prefix].read_wanted = true;
+	a->reads_wanted++;
+}
+
+void apply_want_read_protocol(struct apply *a, const struct apply_protocol *p)
+{
+	for (size_t i = p->first_prefix; i < p->first_prefix + p->n_prefixes; i++)
+		if (apply_protocol_holds(p, i))
+			apply_want_read(a, p->service, i);
+}
+
+void apply_want_read_all(struct apply *a)
+{
+	for (size_t s = 0; s < a->n_services; s++)
+		for (size_t i = 0; i < a->services[s].config->n_prefixes; i++)
+			apply_want_read(a, &a->services[s], i);
+}
+
+/* The next prefix behind (*service, *prefix), around the end. False when there is none at all. */
+static bool read_next(const struct apply *a, size_t *service, size_t *prefix)
+{
+	size_t s = *service, i = *prefix + 1;
+
+	for (size_t turns = 0; turns <= a->n_services + 1; turns++) {
+		if (s < a->n_services && i < a->services[s].config->n_prefixes) {
+			*service = s;
+			*prefix = i;
+			return true;
+		}
+		s = s + 1 < a->n_services ? s + 1 : 0;
+		i = 0;
+		if (a->n_services == 0)
+			return false;
+	}
+	return false;
+}
+
+void apply_read_some(struct apply *a)
+{
+	for (unsigned i = 0; i < APPLY_TICK_READS; i++)
+		if (read_next(a, &a->tick_service, &a->tick_prefix))
+			apply_want_read(a, &a->services[a->tick_service], a->tick_prefix);
+}
+
+/* ---- observation ---- */
+
+static void read_on_status(void *userdata, int error, const struct reply *reply)
+{
+	struct apply *a = userdata;
+	struct observe_status status;
+
+	if (!reply || !observe_status(reply, &status))
+		return;
+	if (a->configure != APPLY_CONFIGURE_NONE || a->busy || a->observe_asked < a->settled)
+		return; /* Of a configuration that is being replaced. */
+	if (!a->life_known) {
+		a->life_known = true;
+		a->life = status;
+		a->life_expected = false;
+		return;
+	}
+	if (strcmp(a->life.reboot, status.reboot) != 0) {
+		log_notice("bird: was started anew, %s", status.reboot);
+		for (size_t i = 0; i < a->n_protocols; i++) {
+			a->protocols[i]->loaded = PLAN_BODY_UNKNOWN;
+			a->protocols[i]->reached = false;
+		}
+		apply_want_read_all(a);
+	} else if (strcmp(a->life.reconfigured, status.reconfigured) != 0 && !a->life_expected) {
+		log_info("bird: was reconfigured by somebody, %s", status.reconfigured);
+		for (size_t i = 0; i < a->n_protocols; i++)
+			a->protocols[i]->loaded = PLAN_BODY_UNKNOWN;
+		apply_want_read_all(a);
+		apply_retry_now(a, "somebody's configuration was taken");
+	}
+	a->life_expected = false;
+	a->life = status;
+}
+
+static void read_found_protocol(struct apply *a, const struct observe_protocol *found)
+{
+	struct apply_protocol *p = apply_find(a, found->name);
+	enum plan_seen seen = found->up ? PLAN_SEEN_UP : PLAN_SEEN_DOWN;
+
+	if (!p) {
+		p = apply_add(a, found->name);
+		if (!p)
+			return;
+		p->want = PLAN_WANT_GONE;
+		log_notice("bird: protocol %s is no longer configured", p->name);
+	}
+	p->listed = a->observe_asked;
+	if (p->command != 0 || p->answered > a->observe_asked)
+		return; /* Asked for before our last command was carried out. */
+	if (p->last_seen != seen && p->service)
+		apply_want_read_protocol(a, p);
+	p->seen = p->last_seen = seen;
+}
+
+static void read_absent_protocols(struct apply *a)
+{
+	for (size_t i = 0; i < a->n_protocols; i++) {
+		struct apply_protocol *p = a->protocols[i];
+
+		if (p->listed == a->observe_asked || p->command != 0 ||
+			p->answered > a->observe_asked)
+			continue;
+		if (p->last_seen != PLAN_SEEN_ABSENT && p->service)
+			apply_want_read_protocol(a, p);
+		p->seen = p->last_seen = PLAN_SEEN_ABSENT;
+		p->loaded = PLAN_BODY_UNKNOWN;
+	}
+}
+
+static bool read_is_session(const struct apply *a, const struct observe_protocol *found)
+{
+	if (!found->is_bgp)
+		return false;
+	for (size_t i = 0; i < a->n_sessions_wanted; i++)
+		if (fnmatch(a->sessions_wanted[i], found->name, 0) == 0)
+			return true;
+	return false;
+}
+
+static void read_set_sessions(struct apply *a, struct apply_session *sessions, size_t n)
+{
+	bool same = n == a->n_sessions;
+
+	for (size_t i = 0; same && i < n; i++)
+		same = strcmp(sessions[i].name, a->sessions[i].name) == 0 &&
+		       sessions[i].up == a->sessions[i].up;
+	free(a->sessions);
+	a->sessions = sessions;
+	a->n_sessions = n;
+	if (same)
+		return;
+	a->status.sessions = (unsigned)n;
+	a->status.sessions_up = 0;
+	for (size_t i = 0; i < n; i++)
+		a->status.sessions_up += sessions[i].up;
+	apply_want_read_all(a);
+	apply_say_changed(a);
+}
+
+static void read_on_protocols(void *userdata, int error, const struct reply *reply)
+{
+	struct apply *a = userdata;
+	struct apply_session *sessions, *larger;
+	struct observe_protocol found;
+	size_t n = 0;
+
+	a->observe_sent = false;
+	apply_round_soon(a);
+	if (!reply || reply->code != 0)
+		return;
+	if (a->observe_asked < a->settled) { /* A configuration was loaded meanwhile. */
+		a->observe_wanted = true;
+		return;
+	}
+	sessions = NULL;
+	for (size_t i = 0; i < reply->n_lines; i++) {
+		if (!observe_protocol(&reply->lines[i], &found))
+			continue;
+		if (names_is_ours(found.name))
+			read_found_protocol(a, &found);
+		if (!read_is_session(a, &found))
+			continue;
+		larger = reallocarray(sessions, n + 1, sizeof(*larger));
+		if (!larger)
+			break;
+		sessions = larger;
+		memcpy(sessions[n].name, found.name, sizeof(found.name));
+		sessions[n++].up = found.established;
+	}
+	read_absent_protocols(a);
+	read_set_sessions(a, sessions, n);
+	apply_link_observed(a);
+}
+
+void apply_observe(struct apply *a)
+{
+	if (!read_ready(a) || a->observe_sent)
+		return;
+	a->observe_asked = ++a->moment;
+	if (client_send(a->reading.client, CLIENT_DEADLINE_MS, read_on_status, a, "show status") <
+			0 ||
+		client_send(a->reading.client, CLIENT_DEADLINE_MS, read_on_protocols, a,
+			"show protocols") < 0)
+		return;
+	a->observe_sent = true;
+	a->observe_wanted = false;
+}
+
+/* ---- one prefix ---- */
+
+static void job_free(struct apply_job *job)
+{
+	struct apply *a = job->apply;
+
+	if (job->previous)
+		job->previous->next = job->next;
+	else
+		a->jobs = job->next;
+	if (job->next)
+		job->next->previous = job->previous;
+	a->n_jobs--;
+	free(job);
+}
+
+/* The table's routes are all read. */
+static void job_end_table(struct apply_job *job)
+{
+	bool own = strcmp(job->table, "redshank4") == 0 || strcmp(job->table, "redshank6") == 0;
+
+	if (job->table_ours) {
+		job->ours = true;
+		if (!names_is_ours(job->table_best))
+			memcpy(job->better, job->table_best, sizeof(job->better));
+	} else if (!own && job->table_best[0]) {
+		memcpy(job->instead, job->table_best, sizeof(job->instead));
+	}
+	job->table_ours = false;
+	job->table_best[0] = '\0';
+}
+
+static void job_route(void *userdata, const struct observe_route *route)
+{
+	struct apply_job *job = userdata;
+	const struct apply_service *s = &job->apply->services[job->service];
+
+	if (strcmp(route->table, job->table) != 0) {
+		job_end_table(job);
+		memcpy(job->table, route->table, sizeof(job->table));
+	}
+	if (route->best)
+		memcpy(job->table_best, route->protocol, sizeof(job->table_best));
+	if (!names_is_ours(route->protocol))
+		return;
+	job->table_ours = true;
+	for (size_t i = 0; i < s->n_protocols; i++) {
+		const struct apply_protocol *p = s->protocols[i];
+
+		if (strcmp(p->name, route->protocol) != 0 || !apply_protocol_holds(p, job->prefix))
+			continue;
+		job->present[p->last_resort] = true;
+		job->matches[p->last_resort] = observe_route_matches(
+			route, &s->config->prefixes[job->prefix], p->last_resort);
+	}
+}
+
+static void job_done(struct apply_job *job);
+
+static void job_on_routes(void *userdata, int error, const struct reply *reply)
+{
+	struct apply_job *job = userdata;
+
+	if (!reply || (reply->code != 0 && reply->code != 8001))
+		job->failed = true;
+	else if (job->generation == job->apply->generation) {
+		observe_routes(reply, job_route, job);
+		job_end_table(job);
+	}
+	job_done(job);
+}
+
+static void job_export_route(void *userdata, const struct observe_route *route)
+{
+	struct apply_job *job = userdata;
+
+	if (names_is_ours(route->protocol))
+		job->exported++;
+	else
+		memcpy(job->exported_by, route->protocol, sizeof(job->exported_by));
+}
+
+static void job_on_export(void *userdata, int error, const struct reply *reply)
+{
+	struct apply_job *job = userdata;
+
+	if (!reply)
+		job->failed = true;
+	else if (reply->code == 0) /* 8001: not exported. 9001: the session is down. */
+		observe_routes(reply, job_export_route, job);
+	job_done(job);
+}
+
+/* Is what the job read of the protocol's body true of it as it is now? */
+static bool job_is_valid_for(const struct apply_job *job, const struct apply_protocol *p)
+{
+	const struct apply *a = job->apply;
+
+	return p->command == 0 && p->seen == PLAN_SEEN_UP && job->asked >= p->answered &&
+	       job->asked >= a->settled && a->configure == APPLY_CONFIGURE_NONE && !a->busy &&
+	       !p->service->stale;
+}
+
+static void job_tell_body(struct apply_job *job, struct apply_protocol *p)
+{
+	enum prefix_wanted wanted = p->service->prefixes[job->prefix].wanted;
+	bool expected = wanted == PREFIX_WANTED_ANNOUNCE ||
+			(wanted == PREFIX_WANTED_DEMOTE && p->last_resort);
+	bool differs = expected ? !job->matches[p->last_resort] : job->present[p->last_resort];
+
+	if (!job_is_valid_for(job, p)) {
+		if (p->reads_left > 0)
+			apply_want_read(job->apply, p->service, job->prefix);
+		return;
+	}
+	if (p->want != PLAN_WANT_UP) {
+		p->reads_left = 0;
+		return;
+	}
+	if (p->reads_left > 0) {
+		p->reads_differ = p->reads_differ || differs;
+		if (--p->reads_left == 0)
+			p->loaded = p->reads_differ ? APPLY_BODY_OTHER : p->body;
+	} else if (differs) {
+		p->loaded = APPLY_BODY_OTHER;
+	} else if (p->loaded == PLAN_BODY_UNKNOWN && !p->family_protocol) {
+		p->loaded = p->body;
+	}
+}
+
+static void job_say_elsewhere(struct apply *a, struct apply_prefix *prefix, const char *name)
+{
+	const struct apply_observed *o = &prefix->observed;
+
+	if (o->elsewhere[0] && !prefix->said_elsewhere) {
+		if (prefix->wanted == PREFIX_WANTED_WITHDRAW)
+			log_warning("prefix %s: withdrawn here, but BIRD still announces it from "
+				    "protocol %s",
+				name, o->elsewhere);
+		else
+			log_warning("prefix %s: BIRD announces it from protocol %s, not from ours",
+				name, o->elsewhere);
+		prefix->said_elsewhere = true;
+	} else if (!o->elsewhere[0] && prefix->said_elsewhere) {
+		log_notice("prefix %s: no longer announced by anybody else", name);
+		prefix->said_elsewhere = false;
+	}
+}
+
+static void job_tell(struct apply_job *job)
+{
+	struct apply *a = job->apply;
+	struct apply_service *s = &a->services[job->service];
+	struct apply_prefix *prefix = &s->prefixes[job->prefix];
+	struct apply_observed o = {0};
+	char name[PREFIX_TEXT_MAX];
+
+	for (size_t i = 0; i < s->n_protocols; i++)
+		if (apply_protocol_holds(s->protocols[i], job->prefix))
+			job_tell_body(job, s->protocols[i]);
+	o.announced = job->ours && !job->better[0] ? APPLY_YES : APPLY_NO;
+	o.exported = job->exported;
+	if (job->exported_by[0])
+		memcpy(o.elsewhere, job->exported_by, sizeof(o.elsewhere));
+	else if (job->better[0])
+		memcpy(o.elsewhere, job->better, sizeof(o.elsewhere));
+	else if (!job->ours && a->n_sessions == 0)
+		memcpy(o.elsewhere, job->instead, sizeof(o.elsewhere));
+	if (memcmp(&o, &prefix->observed, sizeof(o)) == 0)
+		return;
+	prefix->observed = o;
+	job_say_elsewhere(a, prefix, prefix_format(&s->config->prefixes[job->prefix].prefix, name));
+	apply_say_changed(a);
+}
+
+static void job_done(struct apply_job *job)
+{
+	struct apply *a = job->apply;
+
+	if (--job->left > 0)
+		return;
+	if (job->generation == a->generation) {
+		struct apply_service *s = &a->services[job->service];
+
+		s->prefixes[job->prefix].reading = false;
+		if (job->failed)
+			apply_want_read(a, s, job->prefix);
+		else
+			job_tell(job);
+	}
+	job_free(job);
+	apply_round_soon(a);
+}
+
+static void job_send(struct apply_job *job)
+{
+	struct apply *a = job->apply;
+	const struct config_service *config = a->services[job->service].config;
+	struct client *client = a->reading.client;
+	char prefix[PREFIX_TEXT_MAX];
+
+	prefix_format(&config->prefixes[job->prefix].prefix, prefix);
+	job->left = 1; /* held by this function */
+	if (client_send(client, CLIENT_DEADLINE_MS, job_on_routes, job,
+		    "show route %s table all all", prefix) == 0)
+		job->left++;
+	else
+		job->failed = true;
+	for (size_t i = 0; i < a->n_sessions && !job->failed; i++) {
+		if (!a->sessions[i].up)
+			continue;
+		if (client_send(client, CLIENT_DEADLINE_MS, job_on_export, job,
+			    "show route %s export '%s'", prefix, a->sessions[i].name) == 0)
+			job->left++;
+		else
+			job->failed = true;
+	}
+	job_done(job);
+}
+
+static void job_start(struct apply *a, size_t service, size_t prefix)
+{
+	struct apply_job *job = calloc(1, sizeof(*job));
+
+	if (!job)
+		return; /* It stays wanted. */
+	job->apply = a;
+	job->generation = a->generation;
+	job->service = service;
+	job->prefix = prefix;
+	job->asked = ++a->moment;
+	job->next = a->jobs;
+	if (job->next)
+		job->next->previous = job;
+	a->jobs = job;
+	a->n_jobs++;
+	a->services[service].prefixes[prefix].read_wanted = false;
+	a->services[service].prefixes[prefix].reading = true;
+	a->reads_wanted--;
+	job_send(job);
+}
+
+/* While BIRD is not at rest, what is read would have to be read again; but a BIRD that stays busy
+ * is read all the same. */
+static bool read_is_time(const struct apply *a)
+{
+	if (!read_ready(a) || !a->observed_once)
+		return false;
+	if (a->busy)
+		return monotime_since_us(a->busy_since, clock_monotime()) > 500000;
+	return !a->unconfirmed;
+}
+
+void apply_reads_pump(struct apply *a)
+{
+	size_t cost = 1 + a->status.sessions_up;
+
+	if (!read_is_time(a))
+		return;
+	for (size_t left = a->reads_wanted; left > 0; left--) {
+		size_t waiting = client_waiting(a->reading.client);
+		struct apply_prefix *p;
+
+		if (waiting > 0 && waiting + cost > APPLY_READS_MAX)
+			return;
+		do {
+			if (!read_next(a, &a->read_service, &a->read_prefix))
+				return;
+			p = &a->services[a->read_service].prefixes[a->read_prefix];
+		} while (!p->read_wanted);
+		if (p->reading)
+			continue; /* Its answer starts the next round. */
+		job_start(a, a->read_service, a->read_prefix);
+		if (!a->reading.client)
+			return;
+	}
+}
+
+/* Their connection is gone, or the configuration that their indexes mean is. */
+void apply_drop_jobs(struct apply *a)
+{
+	while (a->jobs)
+		job_free(a->jobs);
+}
+
+/* ---- the connection ---- */
+
+static void read_ignored(void *userdata, int error, const struct reply *reply)
+{
+	if (reply && reply->code >= 8000)
+		log_debug("bird: %04d %s", reply->code, reply->text);
+}
+
+void apply_read_greeted(struct apply *a)
+{
+	if (!a->birdc) {
+		/* Messages of the kind of "Reconfigured", in a buffer of this size. */
+		(void)client_send(a->reading.client, CLIENT_DEADLINE_MS, read_ignored, a,
+			"echo { info } 4096");
+		(void)client_send(
+			a->reading.client, CLIENT_DEADLINE_MS, read_ignored, a, "restrict");
+	}
+	a->observe_wanted = true;
+	apply_round_soon(a);
+}
+
+void apply_read_lost(struct apply *a)
+{
+	apply_drop_jobs(a);
+	a->observe_sent = false;
+	a->observed_once = false;
+	for (size_t i = 0; i < a->n_protocols; i++)
+		a->protocols[i]->reads_left = 0;
+	for (size_t s = 0; s < a->n_services; s++) {
+		for (size_t i = 0; i < a->services[s].config->n_prefixes; i++) {
+			struct apply_prefix *p = &a->services[s].prefixes[i];
+
+			p->reading = false;
+			p->observed = (struct apply_observed){.exported = -1};
+		}
+	}
+	apply_want_read_all(a);
+	apply_say_changed(a);
+}
+
+void apply_read_push(struct apply *a, const char *text)
+{
+	const struct apply_protocol *p;
+	char name[NAMES_MAX];
+
+	if (observe_our_name(text, name)) {
+		p = apply_find(a, name);
+		/* Our own command's echo. */
+		if (p && ((p->seen == PLAN_SEEN_DOWN && strncmp(text, "Disabling ", 10) == 0) ||
+				 (p->seen == PLAN_SEEN_UP && strncmp(text, "Enabling ", 9) == 0)))
+			return;
+	} else if (!strstr(text, "econfigur") && !strstr(text, "protocol ")) {
+		return;
+	}
+	if (a->configure != APPLY_CONFIGURE_NONE)
+		return; /* Everything is looked at when it has settled. */
+	a->observe_wanted = a->status_wanted = true;
+	apply_round_soon(a);
+}
