@@ -28,11 +28,11 @@ case $host in {patterns}) shift ;; *) usage ;; esac
 [ $# -gt 0 ] || usage
 dir=$site/$host
 enter() {{ nsenter --net="$(cat "$dir/netns")" -- "$@"; }}
-# The processes of a program in this host, whoever started them.
+# The processes of a program in this host, whoever started them; nsd calls its own "nsd: xfrd".
 pids()
 {{
 	here=$(enter readlink /proc/self/ns/net)
-	for pid in $(pgrep -x "$1"); do
+	for pid in $(pgrep "^$1(:|\$)"); do
 		[ "$(readlink "/proc/$pid/ns/net")" = "$here" ] && echo "$pid"
 	done
 }}

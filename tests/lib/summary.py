@@ -27,6 +27,12 @@ def said(case):
     return lines[-1] if lines else "it did not say why"
 
 
+def message(case):
+    """Why ctest says that it did not run."""
+    skipped = case.find("skipped")
+    return "" if skipped is None else skipped.get("message") or ""
+
+
 def main():
     junit, skips = sys.argv[1:3]
     reasons = explained(skips)
@@ -36,9 +42,9 @@ def main():
         print(f"no result of ctest: {e}")
         return 1
     failed = [c.get("name") for c in cases if c.get("status") == "fail"]
-    unrun = [c for c in cases if c.get("status") in ("notrun", "disabled")]
+    unrun = [c for c in cases if c.get("status") not in ("run", "fail")]
     # ctest gives a test whose program is missing the same status as one that skipped itself.
-    skipped = [c for c in unrun if "SKIP_RETURN_CODE" in (c.find("skipped").get("message") or "")]
+    skipped = [c for c in unrun if "SKIP_RETURN_CODE" in message(c)]
     failed += [c.get("name") for c in unrun if c not in skipped]
     unexplained = [c for c in skipped if not reasons.get(c.get("name"))]
 
@@ -47,7 +53,10 @@ def main():
     for case in skipped:
         name = case.get("name")
         print(f"SKIPPED  {name}: {said(case)}")
-        print(f"         {'explained in tests/skips: ' + reasons[name] if reasons.get(name) else 'NOT explained in tests/skips: counts as a failure'}")
+        if reasons.get(name):
+            print(f"         explained in tests/skips: {reasons[name]}")
+        else:
+            print("         NOT explained in tests/skips: counts as a failure")
     print(f"{len(cases) - len(failed) - len(skipped)} passed, {len(failed)} failed, {len(skipped)} skipped")
     return 1 if failed or unexplained or not cases else 0
 

@@ -36,6 +36,7 @@ class Event:
     kind: str  # announce, withdraw; opened (an OPEN), closed (FIN or RST), notified, end-of-rib
     prefix: str = ""
     attributes: dict = field(default_factory=dict)  # as in bgp.update(); of an announcement
+    session: str = ""  # "IPv4" or "IPv6": the edge has a session over each
 
     @property
     def med(self):
@@ -44,7 +45,7 @@ class Event:
     def __str__(self):
         clock = time.strftime("%H:%M:%S", time.localtime(self.time)) + f".{int(self.time * 1e6) % 10**6:06d}"
         extra = " ".join(f"{k}={v}" for k, v in self.attributes.items() if k not in ("origin", "next_hop"))
-        return f"{clock} {self.edge}: {self.kind} {self.prefix} {extra}".rstrip()
+        return f"{clock} {self.edge} {self.session}: {self.kind} {self.prefix} {extra}".rstrip()
 
 
 def _filter():
@@ -206,6 +207,8 @@ class Wire:
         if flags & 5:  # FIN or RST
             found.append(Event(when, edge, CLOSED))
             self._streams.pop(way, None)
+        for event in found:
+            event.session = "IPv4" if len(source) == 4 else "IPv6"
         if from_edge and found:
             with self._changed:
                 self.events += found
