@@ -290,7 +290,9 @@ static int apply_service_init(struct apply_service *s, const struct config_servi
 	for (size_t i = 0; i < config->n_prefixes; i++) {
 		const struct apply_known_prefix key = {.prefix = config->prefixes[i].prefix};
 		const struct apply_known_prefix *before =
-			bsearch(&key, known, n_known, sizeof(*known), apply_compare_known);
+			n_known > 0
+				? bsearch(&key, known, n_known, sizeof(*known), apply_compare_known)
+				: NULL;
 
 		s->prefixes[i].observed.exported = -1;
 		if (!before)

@@ -202,7 +202,7 @@ static int files_render_withdrawn(struct apply_service *s, struct buffer *ret)
  * failure is no trouble yet. The slow timer tries again. */
 static void files_prepare(struct apply *a, struct apply_service *s)
 {
-	_cleanup_buffer_ struct buffer text;
+	_cleanup_buffer_ struct buffer text = { 0 };
 	uint64_t hash;
 	int r;
 
@@ -267,7 +267,7 @@ static bool files_may_repair(struct apply *a, struct apply_service *s)
 
 static void files_check(struct apply *a, struct apply_service *s)
 {
-	_cleanup_buffer_ struct buffer text;
+	_cleanup_buffer_ struct buffer text = { 0 };
 	uint64_t hash;
 
 	buffer_init(&text, FRAGMENT_TEXT_MAX);
@@ -328,13 +328,13 @@ static void files_orphan_protocol(void *userdata, const char *name, const char *
 static void files_look_at(struct apply *a, const char *file)
 {
 	struct files_orphan orphan = {.apply = a};
-	_cleanup_buffer_ struct buffer text;
+	_cleanup_buffer_ struct buffer text = { 0 };
 	char service[NAMES_SERVICE_MAX + 1];
 	size_t n = strlen(file);
 
+	buffer_init(&text, FRAGMENT_TEXT_MAX);
 	if (file[0] == '.' || n < 5 || strcmp(file + n - 5, ".conf") != 0)
 		return;
-	buffer_init(&text, FRAGMENT_TEXT_MAX);
 	if (files_service_of(file, service)) {
 		if (files_find(a, service))
 			return;
@@ -475,7 +475,7 @@ void apply_files_adopt(struct apply *a)
 {
 	for (size_t i = 0; i < a->n_services; i++) {
 		struct apply_service *s = &a->services[i];
-		_cleanup_buffer_ struct buffer text;
+		_cleanup_buffer_ struct buffer text = { 0 };
 
 		buffer_init(&text, FRAGMENT_TEXT_MAX);
 		s->stale = true;
@@ -534,7 +534,7 @@ static void files_sync_service(struct apply *a, struct apply_service *s)
 {
 	_cleanup_free_ struct fragment_protocol *protocols = NULL;
 	_cleanup_free_ enum prefix_wanted *wanted = NULL;
-	_cleanup_buffer_ struct buffer text;
+	_cleanup_buffer_ struct buffer text = { 0 };
 	size_t n = 0;
 	int r;
 
@@ -641,7 +641,7 @@ static const char *files_in_folder(const struct apply *a, char *file)
 enum apply_blame apply_files_refused(struct apply *a, const char *text)
 {
 	_cleanup_free_ char *file = strndup(text, observe_refused_file(text));
-	_cleanup_buffer_ struct buffer there;
+	_cleanup_buffer_ struct buffer there = { 0 };
 	char name[NAMES_SERVICE_MAX + 1];
 	struct apply_service *s;
 	const char *last;
