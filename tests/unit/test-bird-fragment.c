@@ -1,7 +1,7 @@
 /*
  * The fragment's text, read by a person here and by a real `bird -p` at the end, and its file.
  *
- *   test-bird-fragment print WANTED SERVICE [last] PREFIX=WEIGHT...
+ *   test-bird-fragment print WANTED SERVICE PREFIX=WEIGHT[,PREPEND[,last]]...
  *
  * prints the fragment of such a service, for tests that give it to BIRD.
  */
@@ -240,7 +240,7 @@ END_TEST
 
 START_TEST (too_long) {
 	_cleanup_free_ struct fragment_protocol *p = NULL;
-	_cleanup_buffer_ struct buffer text;
+	_cleanup_buffer_ struct buffer text = { 0 };
 	size_t n;
 
 	service("dns");
@@ -529,7 +529,7 @@ static const char *names_in_folder(void)
 
 static void assert_content(const char *text)
 {
-	_cleanup_buffer_ struct buffer content;
+	_cleanup_buffer_ struct buffer content = { 0 };
 
 	buffer_init(&content, FRAGMENT_TEXT_MAX);
 	ck_assert_int_eq(buffer_append_string(&content, "before "), 0);
@@ -628,7 +628,7 @@ END_TEST
 
 static void assert_unreadable(int error)
 {
-	_cleanup_buffer_ struct buffer content;
+	_cleanup_buffer_ struct buffer content = { 0 };
 
 	buffer_init(&content, FRAGMENT_TEXT_MAX);
 	ck_assert_int_eq(buffer_append_string(&content, "kept"), 0);
@@ -677,11 +677,26 @@ END_TEST
 
 /* --- */
 
+/* As render(), outside of any test. */
+static int print_fragment(char **ret)
+{
+	_cleanup_free_ struct fragment_protocol *protocols = NULL;
+	struct buffer text;
+	size_t n;
+	int r;
+
+	buffer_init(&text, FRAGMENT_TEXT_MAX);
+	r = fragment_protocols(&s.service, s.wanted, &protocols, &n);
+	if (r == 0)
+		r = fragment_render(&s.service, s.wanted, protocols, n, &text);
+	*ret = text.data;
+	return r;
+}
+
 static int print(int argc, char **argv)
 {
 	_cleanup_free_ char *text = NULL;
 	enum prefix_wanted wanted = WITHDRAW;
-	bool last = false;
 
 	if (argc < 4)
 		return 2;
@@ -691,16 +706,22 @@ static int print(int argc, char **argv)
 		wanted = DEMOTE;
 	service(argv[3]);
 	for (int i = 4; i < argc; i++) {
-		char *weight = strchr(argv[i], '=');
+		struct config_prefix *c = &s.prefixes[s.service.n_prefixes];
+		char *rest = strchr(argv[i], '=');
 
-		if (!weight) {
-			last = strcmp(argv[i], "last") == 0;
-			continue;
-		}
-		*weight = '\0';
-		add(argv[i], (uint32_t)strtoul(weight + 1, NULL, 10), wanted)->last_resort = last;
+		if (!rest || s.service.n_prefixes == PREFIXES_MAX)
+			return 2;
+		*rest++ = '\0';
+		if (prefix_parse(argv[i], &c->prefix, NULL) < 0)
+			return 2;
+		c->weight = (uint32_t)strtoul(rest, &rest, 10);
+		if (*rest == ',')
+			c->prepend = (uint32_t)strtoul(rest + 1, &rest, 10);
+		c->last_resort = strcmp(rest, ",last") == 0;
+		s.wanted[s.service.n_prefixes++] = wanted;
 	}
-	text = render();
+	if (print_fragment(&text) < 0)
+		return 1;
 	return fputs(text, stdout) < 0;
 }
 
