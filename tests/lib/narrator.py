@@ -29,8 +29,8 @@ class Narrator:
         self.site = site
         self.asker = asker
         self.out = out
-        self.start = time.time()
-        self.acted = self.start  # when the last act was done
+        self.start = None  # the first act
+        self.acted = 0.0  # when the last act was done
         self._told_act = None  # the last act that has been told: what times are counted from
         self._held = []  # lines that are not told yet: (time, kind, who, text)
         self._event = len(site.wire.events)  # the first one that was not looked at
@@ -55,6 +55,7 @@ class Narrator:
     def act(self, text, when=None):
         """Something was done at `when` (default now); what happens from here on is told against it."""
         self.acted = when or time.time()
+        self.start = self.start or self.acted
         self._held.append((self.acted, "act", ">>>", text))
 
     def forget_act(self):

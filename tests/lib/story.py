@@ -172,7 +172,6 @@ class Story:
 
     def tell(self):
         self.teller.say(INTRODUCTION)
-        began = time.time()
         self.begin()
         counted = time.time()  # before, nobody was there to answer
         for chapter in (
@@ -185,7 +184,7 @@ class Story:
             raise TimedOut("; ".join(problems))
         end = time.time() - 0.3  # later queries may still be answered
         self.teller.head(
-            f"All of it happened, in {end - began:.0f} s: {len(self.asker.between(counted, end))} queries, "
+            f"All of it happened, in {end - self.teller.start:.0f} s: {len(self.asker.between(counted, end))} queries, "
             f"{self.asker.lost(counted, end)} lost."
         )
 
