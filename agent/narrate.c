@@ -62,7 +62,7 @@ static void narrate_group_text(const struct narrate_group *g, struct buffer *lin
 
 static void narrate_group_line(struct narrate_group *g, const struct narrate_facts *facts)
 {
-	_cleanup_buffer_ struct buffer line;
+	_cleanup_buffer_ struct buffer line = {0};
 
 	if (g->n == 0)
 		return;
@@ -74,15 +74,32 @@ static void narrate_group_line(struct narrate_group *g, const struct narrate_fac
 	g->n = 0;
 }
 
-static void narrate_check(const struct narrate_facts *facts, const struct engine_transition *t)
+/* " (process 812 has died)", " (rising, 1 of 3 good: process 812)" or nothing. */
+static void narrate_check_reason(const struct narrate_facts *facts, const struct engine *engine,
+	size_t service, size_t index, struct buffer *line)
+{
+	const struct check *check = engine_check(engine, service, index);
+	const char *reason = facts->check_reason(facts->userdata, service, index);
+
+	if (check->state == CHECK_STATE_DOWN && check->good_streak > 0)
+		(void)buffer_printf(line, "rising, %u of %u good%s%s", check->good_streak,
+			check->settings.rise, *reason ? ": " : "", reason);
+	else
+		(void)buffer_append_string(line, reason);
+}
+
+static void narrate_check(const struct narrate_facts *facts, const struct engine *engine,
+	const struct engine_transition *t)
 {
 	const struct config_service *service = &facts->config->services[t->service];
-	const char *reason = facts->check_reason(facts->userdata, t->service, t->index);
+	_cleanup_buffer_ struct buffer why = {0};
 
+	buffer_init(&why, NARRATE_LINE_MAX);
+	narrate_check_reason(facts, engine, t->service, t->index, &why);
 	log_info("check %s/%s: %s -> %s%s%s%s", service->name, service->checks[t->index].name,
 		check_state_name((enum check_state)t->from),
-		check_state_name((enum check_state)t->to), *reason ? " (" : "", reason,
-		*reason ? ")" : "");
+		check_state_name((enum check_state)t->to), why.length ? " (" : "",
+		buffer_string(&why), why.length ? ")" : "");
 }
 
 /* The checks that are down, with their reasons: why a service is unhealthy. */
@@ -93,13 +110,15 @@ static void narrate_why(const struct narrate_facts *facts, const struct engine *
 	const char *separator = " (";
 
 	for (size_t i = 0; i < s->n_checks; i++) {
-		const char *reason;
+		size_t before;
 
 		if (engine_check(engine, service, i)->state != CHECK_STATE_DOWN)
 			continue;
-		reason = facts->check_reason(facts->userdata, service, i);
-		(void)buffer_printf(line, "%scheck %s: %s", separator, s->checks[i].name,
-			*reason ? reason : "down");
+		(void)buffer_printf(line, "%scheck %s: ", separator, s->checks[i].name);
+		before = line->length;
+		narrate_check_reason(facts, engine, service, i, line);
+		if (line->length == before)
+			(void)buffer_append_string(line, "down");
 		separator = "; ";
 	}
 	if (*separator == ';')
@@ -110,7 +129,7 @@ static void narrate_why(const struct narrate_facts *facts, const struct engine *
 static void narrate_service(const struct narrate_facts *facts, const struct engine *engine,
 	const struct engine_transition *t, struct narrate_group *moved)
 {
-	_cleanup_buffer_ struct buffer line;
+	_cleanup_buffer_ struct buffer line = {0};
 
 	buffer_init(&line, NARRATE_LINE_MAX);
 	(void)buffer_printf(&line, "service %s: %s -> %s", facts->config->services[t->service].name,
@@ -146,9 +165,14 @@ void narrate_transitions(struct engine *engine, const struct narrate_facts *fact
 
 	buffer_init(&group.names, NARRATE_LINE_MAX);
 	while (engine_next_transition(engine, &t)) {
-		bool joins = t.kind == ENGINE_TRANSITION_PREFIX &&
-			     (group.n == 0 || narrate_alike(&group.first, &t)) &&
-			     (!service_open || narrate_follows(&service, &t));
+		bool joins;
+
+		/* Still the same is wanted, for another reason: its service's line says that. */
+		if (t.kind == ENGINE_TRANSITION_PREFIX && t.from == t.to)
+			continue;
+		joins = t.kind == ENGINE_TRANSITION_PREFIX &&
+			(group.n == 0 || narrate_alike(&group.first, &t)) &&
+			(!service_open || narrate_follows(&service, &t));
 
 		if (!joins) {
 			if (service_open)
@@ -159,7 +183,7 @@ void narrate_transitions(struct engine *engine, const struct narrate_facts *fact
 		}
 		switch (t.kind) {
 		case ENGINE_TRANSITION_CHECK:
-			narrate_check(facts, &t);
+			narrate_check(facts, engine, &t);
 			break;
 		case ENGINE_TRANSITION_SERVICE:
 			service = t;

@@ -29,6 +29,7 @@ int buffer_printf(struct buffer *b, const char *format, ...) _printf_(2, 3);
 /* The data as a string, "" when empty. Valid until the next change. */
 const char *buffer_string(const struct buffer *b);
 
+/* For a local; declare it with `= { 0 }`, so that a return before buffer_init() releases nothing. */
 #define _cleanup_buffer_ _cleanup_(buffer_done)
 
 #endif

@@ -54,7 +54,7 @@ def test_death(site):
     site.wait_route(WEB, {"edge1", "edge2"})
     edge.agent.wait_prefix(DNS, wanted="withdraw", announced=False, exported=0, reason="unhealthy")
     line = edge.agent.wait_log("service dns: healthy -> unhealthy", after=mark)
-    check("withdrawing 192.0.2.53/32, 2001:db8::53/128" in line and "is gone" in line, "one line says it", line)
+    check("withdrawing 192.0.2.53/32, 2001:db8::53/128" in line and "has died" in line, "one line says it", line)
     check(edge.agent.text()[mark:].count("service dns:") == 1, "one line a transition", edge.agent.text()[mark:])
     check(
         sorted(changes(site, killed)) == [("edge1", WITHDRAW, DNS), ("edge1", WITHDRAW, DNS6)],
