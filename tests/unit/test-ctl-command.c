@@ -1,0 +1,264 @@
+/*
+ * redshankctl as a whole: its exit codes and what it says where there is no agent, a silent one, or
+ * something that is no agent. A thread plays the other end of the socket.
+ */
+#include <check.h>
+#include <errno.h>
+#include <getopt.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#include "agent/base/clock.h"
+#include "agent/ctl/command.h"
+#include "agent/ctl/fetch.h"
+
+#define BODY                                                                                \
+	"{\"format\": 1, \"node\": \"edge1\", \"bird\": {\"link\": \"up\"}, \"services\": " \
+	"{\"dns\": {\"health\": \"healthy\", \"prefixes\": {}, \"checks\": {}}}}"
+
+static char directory[] = "/tmp/redshank-ctl-XXXXXX";
+static char socket_path[sizeof(directory) + 16];
+static int listening = -1;
+static pthread_t server;
+static const char *answer; /* "": closes at once; NULL: says nothing */
+static char request[4096];
+
+/* One client: reads its request, answers, and waits until the client has gone. */
+static void *serve(void *userdata)
+{
+	int fd = accept(listening, NULL, NULL);
+	char rest[256];
+	ssize_t n;
+
+	if (fd < 0)
+		return NULL;
+	n = recv(fd, request, sizeof(request) - 1, 0);
+	request[n > 0 ? n : 0] = '\0';
+	if (answer)
+		(void)send(fd, answer, strlen(answer), MSG_NOSIGNAL);
+	if (answer)
+		(void)shutdown(fd, SHUT_WR);
+	while (recv(fd, rest, sizeof(rest), 0) > 0)
+		;
+	close(fd);
+	return NULL;
+}
+
+static void listen_at_path(void)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+
+	strcpy(address.sun_path, socket_path);
+	listening = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	ck_assert_int_eq(bind(listening, (struct sockaddr *)&address, sizeof(address)), 0);
+	ck_assert_int_eq(listen(listening, 5), 0);
+}
+
+static void begin(const char *text)
+{
+	answer = text;
+	listen_at_path();
+	ck_assert_int_eq(pthread_create(&server, NULL, serve, NULL), 0);
+}
+
+static void end(void)
+{
+	ck_assert_int_eq(pthread_join(server, NULL), 0);
+	close(listening);
+	ck_assert_int_eq(unlink(socket_path), 0);
+}
+
+/* Runs one command line; what it printed is in `out` and `err` until the next. */
+static char out[65536], err[65536];
+
+static void slurp(FILE *f, char *text, size_t size)
+{
+	size_t n;
+
+	rewind(f);
+	n = fread(text, 1, size - 1, f);
+	text[n] = '\0';
+	(void)fclose(f);
+}
+
+static int run(const char *line)
+{
+	_cleanup_free_ char *copy = strdup(line);
+	char *argv[16] = {(char *)"redshankctl", (char *)"--socket", socket_path};
+	int argc = 3, code, saved_out = dup(1), saved_err = dup(2);
+	FILE *to_out = tmpfile(), *to_err = tmpfile();
+
+	for (char *word = strtok(copy, " "); word; word = strtok(NULL, " "))
+		argv[argc++] = word;
+	(void)fflush(NULL);
+	ck_assert_int_ge(dup2(fileno(to_out), 1), 0);
+	ck_assert_int_ge(dup2(fileno(to_err), 2), 0);
+	optind = 0;
+	code = command_run(argc, argv);
+	(void)fflush(NULL);
+	ck_assert_int_ge(dup2(saved_out, 1), 0);
+	ck_assert_int_ge(dup2(saved_err, 2), 0);
+	close(saved_out);
+	close(saved_err);
+	slurp(to_out, out, sizeof(out));
+	slurp(to_err, err, sizeof(err));
+	return code;
+}
+
+#define ck_assert_has(s, what) ck_assert_msg(strstr(s, what) != NULL, "%.400s", s)
+
+START_TEST (good_answers) {
+	static const struct {
+		const char *line;
+		int code;
+		const char *says;
+	} rows[] = {
+		{"status", 0, "dns: healthy"},
+		{"status dns", 0, "dns: healthy"},
+		{"--json status", 0, "\"format\": 1"},
+		{"status --plugin", 0, "REDSHANK OK - 1 of 1 services healthy"},
+		{"status ftp", 1, ""},
+		{"status ftp --plugin", 3, "REDSHANK UNKNOWN - "},
+	};
+
+	for (size_t i = 0; i < ELEMENTSOF(rows); i++) {
+		begin("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n" BODY);
+		ck_assert_msg(run(rows[i].line) == rows[i].code, "%s: %s", rows[i].line, err);
+		ck_assert_has(out, rows[i].says);
+		ck_assert_int_eq(strncmp(request, "GET /v1/status HTTP/1.1\r\n", 25), 0);
+		end();
+	}
+}
+END_TEST
+
+START_TEST (answers_that_are_none) {
+	static const struct {
+		const char *answer;
+		int code;
+		const char *says;
+	} rows[] = {
+		{"HTTP/1.1 503 Busy\r\nConnection: close\r\n\r\n{}", 1, "HTTP status 503"},
+		{"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n<html>", 1, "not JSON"},
+		{"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n{\"format\": 7}", 1,
+			"not a status of form 1"},
+		{"0001 BIRD 2.0.12 ready.\n", 3, "Is that an agent's socket?"},
+		{"", 3, "Is that an agent's socket?"},
+	};
+
+	for (size_t i = 0; i < ELEMENTSOF(rows); i++) {
+		begin(rows[i].answer);
+		ck_assert_msg(run("status") == rows[i].code, "row %zu: %s", i, err);
+		ck_assert_has(err, rows[i].says);
+		ck_assert_str_eq(out, "");
+		end();
+	}
+}
+END_TEST
+
+START_TEST (no_agent_says_why_and_what_to_try) {
+	ck_assert_int_eq(run("status"), 3);
+	ck_assert_has(err, socket_path);
+	ck_assert_has(err, "No such file or directory");
+	ck_assert_has(err, "systemctl status redshank");
+
+	listen_at_path();
+	close(listening);
+	ck_assert_int_eq(run("status"), 3);
+	ck_assert_has(err, "Connection refused");
+	ck_assert_has(err, "no agent listens");
+	ck_assert_int_eq(run("status --plugin"), 3);
+	ck_assert_has(out, "REDSHANK UNKNOWN - no agent at");
+	ck_assert_str_eq(err, "");
+	ck_assert_int_eq(unlink(socket_path), 0);
+}
+END_TEST
+
+START_TEST (a_silent_agent_is_not_waited_for) {
+	struct monotime start = clock_monotime();
+	uint64_t took_us;
+
+	begin(NULL);
+	ck_assert_int_eq(run("status"), 3);
+	took_us = monotime_since_us(start, clock_monotime());
+	ck_assert_uint_ge(took_us, 4500 * 1000ULL);
+	ck_assert_uint_lt(took_us, 8000 * 1000ULL);
+	ck_assert_has(err, "within 5 s");
+	end();
+}
+END_TEST
+
+/* A proxy from the environment would carry the question to a stranger. */
+START_TEST (no_proxy_is_asked) {
+	ck_assert_int_eq(setenv("http_proxy", "http://127.0.0.1:1", 1), 0);
+	ck_assert_int_eq(setenv("ALL_PROXY", "http://127.0.0.1:1", 1), 0);
+	begin("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n" BODY);
+	ck_assert_msg(run("status") == 0, "%s", err);
+	ck_assert_int_eq(strncmp(request, "GET /v1/status HTTP/1.1\r\n", 25), 0);
+	end();
+	unsetenv("http_proxy");
+	unsetenv("ALL_PROXY");
+}
+END_TEST
+
+START_TEST (usage) {
+	static const struct {
+		const char *line;
+		int code;
+		const char *says;
+	} rows[] = {
+		{"", 2, "expected a command"},
+		{"statsu", 2, "did you mean \"status\"?"},
+		{"versoin", 2, "did you mean \"version\"?"},
+		{"fnord", 2, "The commands are: status version"},
+		{"status a b", 2, "unexpected \"b\""},
+		{"version a", 2, "unexpected \"a\""},
+		{"version --plugin", 2, "--plugin goes with status"},
+		{"--fnord", 2, "fnord"},
+		{"--socket", 2, "argument"},
+		{"version", 0, ""},
+		{"--help", 0, ""},
+		{"--version", 0, ""},
+	};
+
+	for (size_t i = 0; i < ELEMENTSOF(rows); i++) {
+		ck_assert_msg(run(rows[i].line) == rows[i].code, "%s: %s", rows[i].line, err);
+		ck_assert_has(err, rows[i].says);
+		ck_assert_msg(strstr(err, "did you mean") == NULL ||
+				      strstr(rows[i].says, "did you mean") != NULL,
+			"%s: %s", rows[i].line, err);
+		if (rows[i].code == 0)
+			ck_assert_has(out, "redshankctl");
+	}
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("ctl-command");
+	TCase *tests = tcase_create("command");
+	SRunner *runner;
+	int failed;
+
+	if (!mkdtemp(directory))
+		return EXIT_FAILURE;
+	(void)snprintf(socket_path, sizeof(socket_path), "%s/status.sock", directory);
+	tcase_set_timeout(tests, 30);
+	tcase_add_test(tests, good_answers);
+	tcase_add_test(tests, answers_that_are_none);
+	tcase_add_test(tests, no_agent_says_why_and_what_to_try);
+	tcase_add_test(tests, a_silent_agent_is_not_waited_for);
+	tcase_add_test(tests, no_proxy_is_asked);
+	tcase_add_test(tests, usage);
+	suite_add_tcase(suite, tests);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_NORMAL);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	(void)unlink(socket_path);
+	(void)rmdir(directory);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
