@@ -104,16 +104,19 @@ install_missing()
 	) 9</var/lib/dpkg
 }
 
-# build PRESET: configures and builds build/PRESET
+# build PRESET [TARGET...]: configures and builds build/PRESET, all of it or these targets
 build()
 {
-	echo "Building build/$1"
+	local preset=$1
+	shift
+	echo "Building build/$preset"
 	(
 		flock 8
 		log=$(mktemp)
 		trap 'rm -f "$log"' EXIT
-		{ cmake --preset "$1" && cmake --build --preset "$1"; } >"$log" 2>&1 ||
-			{ grep -v '^\[[0-9]*/[0-9]*\] \(Building\|Linking\)' "$log" | tail -n 60; die "build/$1 does not build"; }
-		grep -i 'warning:' "$log" || true
+		if ! { cmake --preset "$preset" && cmake --build --preset "$preset" ${1:+--target "$@"}; } >"$log" 2>&1; then
+			grep -v '^\[[0-9]*/[0-9]*\] \(Building\|Linking\)' "$log" | tail -n 60
+			die "build/$preset does not build"
+		fi
 	) 8<CMakePresets.json
 }
