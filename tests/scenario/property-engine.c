@@ -10,7 +10,7 @@
 #include "tests/scenario/oracle.h"
 #include "tests/scenario/property.h"
 
-#define STEPS_MAX 36
+#define STEPS_MAX 50
 
 static const char *const service_names[] = {"dns", "web", "cache", "log", "proxy"};
 static const char *const check_names[] = {"process", "answers", "page", "port"};

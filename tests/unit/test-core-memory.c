@@ -1,0 +1,116 @@
+/*
+ * A reload without memory: whichever allocation fails, the old configuration goes on untouched and
+ * nothing leaks. The linker puts the two functions below between core/ and the allocator
+ * (CMakeLists.txt, --wrap).
+ */
+#include <check.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#include "agent/core/engine.h"
+
+static long fails_after = -1; /* so many more allocations succeed; negative: all do */
+
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t n, size_t size);
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t n, size_t size);
+
+static bool fails(void)
+{
+	return fails_after >= 0 && fails_after-- == 0;
+}
+
+void *__wrap_malloc(size_t size)
+{
+	return fails() ? NULL : __real_malloc(size);
+}
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+	return fails() ? NULL : __real_calloc(n, size);
+}
+
+static const struct engine_check_config checks[] = {
+	{"process", "one", {1000, 500, 1, 1}},
+	{"answers", "one", {1000, 500, 2, 2}},
+};
+static const struct engine_prefix_config prefixes[] = {
+	{"192.0.2.53/32", 100, true},
+	{"192.0.2.54/32", 100, true},
+};
+static const struct engine_service_config services[] = {
+	{.name = "dns", .checks = checks, .n_checks = 2, .prefixes = prefixes, .n_prefixes = 1},
+	{.name = "web", .checks = checks, .n_checks = 1, .prefixes = prefixes + 1, .n_prefixes = 1},
+};
+
+START_TEST (an_engine_needs_memory) {
+	fails_after = 0;
+	ck_assert_ptr_null(engine_new());
+	ck_assert_int_eq(fails_after, -1);
+}
+END_TEST
+
+START_TEST (a_reload_fails_whole) {
+	struct engine_config config = {0, services, 1}, next = {0, services, 2};
+	struct engine *e = engine_new();
+	long n_allocations = 0;
+	struct engine_transition t;
+
+	ck_assert_int_eq(engine_configure(e, &config, MONOTIME_ZERO), 0);
+	engine_found(e, 0, 0, PREFIX_WANTED_ANNOUNCE);
+	engine_check_spoke(e, 0, 0, CHECK_OUTCOME_GOOD, MONOTIME_ZERO);
+	for (;; n_allocations++) {
+		int r;
+
+		fails_after = n_allocations;
+		r = engine_configure(e, &next, MONOTIME_ZERO);
+		if (fails_after >= 0)
+			break; /* none was left to fail */
+		ck_assert_int_eq(r, -ENOMEM);
+		ck_assert_int_eq(engine_check(e, 0, 0)->state, CHECK_STATE_UP);
+		ck_assert_int_eq(engine_prefix(e, 0, 0)->wanted, PREFIX_WANTED_ANNOUNCE);
+	}
+	fails_after = -1;
+	/* services, 2 x (name, checks, labels, prefixes), texts, index, transitions */
+	ck_assert_int_eq(n_allocations, 1 + 2 * 4 + 3 * 2 + 2 + 2);
+	ck_assert_int_eq(engine_check(e, 0, 0)->state, CHECK_STATE_UP);
+	ck_assert_int_eq(engine_check(e, 1, 0)->state, CHECK_STATE_PENDING);
+	ck_assert(!engine_next_transition(e, &t));
+	engine_free(e);
+}
+END_TEST
+
+/* What was not read is still there when the reload failed. */
+START_TEST (a_failed_reload_keeps_transitions) {
+	struct engine_config config = {0, services, 1};
+	struct engine *e = engine_new();
+	struct engine_transition t;
+
+	ck_assert_int_eq(engine_configure(e, &config, MONOTIME_ZERO), 0);
+	engine_check_spoke(e, 0, 1, CHECK_OUTCOME_GONE, MONOTIME_ZERO);
+	fails_after = 0;
+	ck_assert_int_eq(engine_configure(e, &config, MONOTIME_ZERO), -ENOMEM);
+	ck_assert(engine_next_transition(e, &t));
+	ck_assert_int_eq(t.to, CHECK_STATE_DOWN);
+	engine_free(e);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("core memory");
+	TCase *tests = tcase_create("memory");
+	SRunner *runner;
+	int failed;
+
+	tcase_add_test(tests, an_engine_needs_memory);
+	tcase_add_test(tests, a_reload_fails_whole);
+	tcase_add_test(tests, a_failed_reload_keeps_transitions);
+	suite_add_tcase(suite, tests);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_ENV);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
