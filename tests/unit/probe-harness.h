@@ -22,6 +22,7 @@ struct harness {
 	struct monotime started[HARNESS_REPORTS_MAX], when[HARNESS_REPORTS_MAX];
 	uint64_t duration_us[HARNESS_REPORTS_MAX];
 	bool free_in_report;
+	void (*reported)(void); /* called first thing */
 };
 
 static struct monotime harness_report(void *userdata, const struct probe_report *report,
@@ -30,6 +31,8 @@ static struct monotime harness_report(void *userdata, const struct probe_report 
 	struct harness *h = userdata;
 	struct monotime next = monotime_add_ms(started, h->interval_ms);
 
+	if (h->reported)
+		h->reported();
 	ck_assert_uint_lt(h->n, HARNESS_REPORTS_MAX);
 	h->reports[h->n] = *report;
 	h->started[h->n] = started;
