@@ -56,20 +56,28 @@ class Machine:
             *[f"--bind-ro={source}:{target}" for source, target in binds], *BOOT,
         ]
         self.process = Process(["sh", "-c", enter, "sh", *groups, "--", *nspawn], self.host.path("boot.log"))
-        try:
-            self.leader = until(self._find_leader, 20, "a systemd in the container")
-            until(lambda: self._booted() or not self.process.alive(), 30, "basic.target in the container")
-        finally:
-            if not self.leader or not self.process.alive():
-                with open(self.host.path("boot.log"), encoding="utf-8", errors="replace") as f:
-                    print(f.read()[-2000:])
+        until(self._booted, 30, lambda: f"basic.target in the container\n{self.process_log()}")
+
+    def process_log(self):
+        with open(self.host.path("boot.log"), encoding="utf-8", errors="replace") as f:
+            return f.read()[-2000:]
 
     def _find_leader(self):
+        """The container's systemd: nspawn's child that has become it (an earlier child only prepares)."""
         with open(f"/proc/{self.process.pid}/task/{self.process.pid}/children", encoding="ascii") as f:
             children = f.read().split()
-        return int(children[0]) if children else None
+        for child in children:
+            with open(f"/proc/{child}/comm", encoding="utf-8") as f:
+                if f.read().strip() == "systemd":
+                    return int(child)
+        return None
 
     def _booted(self):
+        if not self.process.alive():
+            raise AssertionError(f"the container ended:\n{self.process_log()}")
+        self.leader = self._find_leader()
+        if not self.leader:
+            return False
         done = self.run(["systemctl", "is-active", "basic.target"], check=False)
         return done.stdout.strip() == "active"
 

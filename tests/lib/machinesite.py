@@ -62,6 +62,18 @@ health A 192.0.2.53
 id TXT "machine"
 """
 
+# What edge2 announces, without an agent: it stands for the rest of the site.
+OTHERS = """\
+protocol static 'redshank:dns:192.0.2.53' {
+	ipv4 { table redshank4; preference 250; };
+	route 192.0.2.53/32 unreachable { redshank_weight = 200; };
+}
+protocol static 'redshank:dns:2001:db8::53' {
+	ipv6 { table redshank6; preference 250; };
+	route 2001:db8::53/128 unreachable { redshank_weight = 200; };
+}
+"""
+
 # Where the programs lie in a test; a sanitizer may not abort what has no capability to be traced.
 DROPIN = """\
 [Service]
@@ -142,6 +154,7 @@ class MachineSite(Site):
         ]
 
     def _start(self, services):
+        self.edges[0].write_fragment("dns", OTHERS)
         everything = [self.bird, self.edges[0].bird, self.edges[0].nsd]
         for thing in everything:
             thing.start(wait=False)
