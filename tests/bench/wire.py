@@ -41,7 +41,7 @@ class Scenario:
     others: int = 0  # services beside it, with as many prefixes each
     table: int = 0  # routes in the edge's main table
     megabytes: int = 0  # of the process that dies; 0: nsd
-    floor_counts: bool = True  # is the median held against 2 ms, or only against the floor?
+    timed: bool = True  # is it held against 2 and 10 ms too, or only against the floor?
 
 
 SCENARIOS = [
@@ -50,7 +50,7 @@ SCENARIOS = [
     Scenario("many", "a service of 5,000 prefixes", prefixes=5000),
     Scenario("spread", "50 services of 100 prefixes, one dies", prefixes=100, others=49),
     Scenario("full", "1 prefix, 900,000 routes in the table", table=900000),
-    Scenario("big", "1 prefix, a process of 1 GB", megabytes=1024, floor_counts=False),
+    Scenario("big", "1 prefix, a process of 1 GB", megabytes=1024, timed=False),
 ]
 
 
@@ -179,6 +179,8 @@ class Bench:
         time.sleep(random.uniform(0.02, 0.1))
 
     def recover(self):
+        # Its orphans may hold the address for a moment longer.
+        until(lambda: not group_lives(self.service.pid), 10, "the end of the service's children")
         since = time.time()
         self.service.start()
         if self.floor_only:
@@ -233,13 +235,12 @@ class Bench:
                 kept.append(measure())
                 self.recover()
             progress(self.scenario.name, i + 1, samples)
+        if self.site.problems():
+            raise AssertionError("\n".join(self.site.problems()))
         return agent, floor
 
     def close(self):
-        problems = self.site.problems()
         self.site.close()
-        if problems:
-            raise AssertionError("\n".join(problems))
 
 
 FEED_CONFIG = f"""
@@ -287,6 +288,20 @@ def fragment(prefixes):
     )
 
 
+def group_lives(group):
+    """Is a process of this process group alive? Zombies are not."""
+    for entry in os.listdir("/proc"):
+        if entry.isdigit():
+            try:
+                with open(f"/proc/{entry}/stat", encoding="ascii", errors="replace") as f:
+                    state, _, its_group = f.read().rsplit(")", 1)[1].split()[:3]
+            except OSError:
+                continue
+            if int(its_group) == group and state not in "ZX":
+                return True
+    return False
+
+
 def us(seconds):
     return round(seconds * 1e6, 1)
 
@@ -317,11 +332,11 @@ def verdict(scenario, found):
     if "agent" not in found:
         return "floor only"
     missed = []
-    if scenario.floor_counts and found["agent"]["median"] >= 2000:
+    if scenario.timed and found["agent"]["median"] >= 2000:
         missed.append("median over 2 ms")
     if found["ratio"] > 1.5:
         missed.append("over 1.5 times the floor")
-    if scenario.floor_counts and found["agent"]["p99"] >= 10000:
+    if scenario.timed and found["agent"]["p99"] >= 10000:
         missed.append("p99 over 10 ms")
     return ", ".join(missed) or "met"
 
@@ -381,11 +396,11 @@ def main():
         try:
             agent, floor = bench.run(arguments.samples)
             version = bench.edge.birdc("show status").lines[0][1]
-        except BaseException:
+        except Exception:
             print(bench.site.report(), file=sys.stderr)
-            bench.site.close()
             raise
-        bench.close()
+        finally:
+            bench.close()
         found = summary(agent, floor)
         report(scenario, arguments.samples, found)
         keep(scenario, agent, floor, found, version)
