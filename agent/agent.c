@@ -302,13 +302,17 @@ static void agent_on_changed(void *userdata)
 		(void)sd_event_exit(a->event, 0);
 }
 
+/* BIRD throws away what lies unread in a socket that was closed, so this is the last word. */
+static int agent_leave_unconfirmed(struct agent *a)
+{
+	log_warning("stop: BIRD has not confirmed the withdrawal; the fragments say it, and "
+		    "`birdc configure` makes BIRD do it");
+	return sd_event_exit(a->event, 0);
+}
+
 static int agent_on_stop_timeout(sd_event_source *source, uint64_t us, void *userdata)
 {
-	struct agent *a = userdata;
-
-	log_warning("stop: BIRD has not confirmed within %d ms; the fragments hold what is wanted",
-		AGENT_STOP_MAX_MS);
-	return sd_event_exit(a->event, 0);
+	return agent_leave_unconfirmed(userdata);
 }
 
 /* TERM, INT. A second one does not wait for BIRD. */
@@ -316,7 +320,9 @@ static int agent_on_stop(sd_event_source *source, const struct signalfd_siginfo 
 {
 	struct agent *a = userdata;
 
-	if (a->stopping || !a->ready)
+	if (a->stopping)
+		return agent_leave_unconfirmed(a);
+	if (!a->ready)
 		return sd_event_exit(a->event, 0);
 	log_notice("stopping: each service by its on_stop");
 	notify_stopping();

@@ -200,4 +200,23 @@ def test_term_without_bird(site):
     check(announced(site) == set(), "nothing is announced", announced(site))
 
 
+def test_term_bird_hangs(site):
+    """TERM while BIRD hangs waits for it, a second TERM does not; the fragments are withdrawn either way."""
+    all_up(site)
+    edge = site.edges[0]
+    edge.bird.freeze()
+    begun = time.time()
+    edge.agent.send_signal(signal.SIGTERM)
+    edge.agent.wait_log("stopping")
+    eventually(lambda: time.time() - begun > 0.5, what="half a second")
+    check(edge.agent.process.alive(), "still waits for BIRD", edge.agent.tail())
+    edge.agent.send_signal(signal.SIGTERM)
+    check(edge.agent.process.wait(1.0) == 0, "a second TERM ends the wait")
+    edge.agent.wait_log("birdc configure")
+    edge.bird.thaw()
+    edge.bird.configure()
+    site.wait_route(WEB, set())
+    check(announced(site) == set(), "what the log says puts it right", announced(site))
+
+
 main(lambda: Site(edges=1))
