@@ -91,7 +91,7 @@ class Nsd(Service):
         with open(self.conf, "w", encoding="ascii") as f:
             f.write(
                 f'server:\n{listen}\tserver-count: 1\n\tusername: ""\n\tchroot: ""\n\tdatabase: ""\n'
-                f'\tzonesdir: "{d}"\n\tpidfile: "{self.pidfile}"\n\txfrdfile: "{d}/xfrd.state"\n'
+                f'\tzonesdir: "{d}"\n\tpidfile: "{self.pidfile}"\n\txfrdir: "{d}"\n\txfrdfile: "{d}/xfrd.state"\n'
                 f'\tzonelistfile: "{d}/zone.list"\n\trrl-ratelimit: 0\n\tip-transparent: yes\n\tverbosity: 1\n'
                 f'remote-control:\n\tcontrol-enable: no\n'
                 f'zone:\n\tname: example.net\n\tzonefile: "{d}/example.net.zone"\n'

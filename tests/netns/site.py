@@ -208,6 +208,8 @@ def test_end(site):
     eventually(lambda: not inodes & _netns_of_all(), 10, "no process is left in its namespaces")
     eventually(lambda: not os.path.exists(folder), 10, "its folder is gone")
     eventually(lambda: not os.path.exists(f"/proc/{guardian}"), 10, "the guardian, which held them, is gone")
+    strays = [n for e in site.edges for n in os.listdir("/tmp") if n.endswith(f"-{e.nsd.pid}")]
+    check(not strays, "no service leaves files outside the site's folder", strays)
     check(len(site.bird.established()) == 4, "this site still stands", site.bird.protocols())
     check(site.ask() is not None, "and answers")
 
