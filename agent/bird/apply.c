@@ -197,8 +197,8 @@ static void apply_strings_free(char **list, size_t n)
 
 void apply_free(struct apply *a)
 {
-	sd_event_source **sources[] = {&a->round, &a->changed, &a->wake, &a->poll, &a->tick,
-		&a->ready_timer, &a->folder_watch, &a->refused_watch};
+	sd_event_source **sources[] = {
+		&a->round, &a->changed, &a->wake, &a->poll, &a->tick, &a->ready_timer};
 
 	apply_link_stop(a);
 	for (size_t i = 0; i < ELEMENTSOF(sources); i++)

@@ -25,6 +25,7 @@
 #include <sys/inotify.h>
 
 #include "agent/base/clock.h"
+#include "agent/base/printable.h"
 #include "agent/system/log.h"
 
 #define COMMANDS_BUSY_LONG_US 30000000
@@ -187,15 +188,12 @@ void apply_retry_now(struct apply *a, const char *why)
 	apply_wake_at(a, a->retry);
 }
 
-static int commands_on_refused_file(
-	sd_event_source *source, const struct inotify_event *e, void *userdata)
+static void commands_on_refused_file(struct apply *a, const struct inotify_event *e)
 {
-	struct apply *a = userdata;
 	const char *slash = a->refused_file ? strrchr(a->refused_file, '/') : NULL;
 
 	if (slash && e->len > 0 && strcmp(e->name, slash + 1) == 0)
 		apply_retry_now(a, a->refused_file);
-	return 0;
 }
 
 /* The file that BIRD refused: as soon as it is saved again, so are we. Best effort. */
@@ -207,16 +205,16 @@ static void commands_watch_file(struct apply *a, const char *text)
 
 	if (!file || (a->refused_file && strcmp(a->refused_file, file) == 0))
 		return;
-	a->refused_watch = sd_event_source_disable_unref(a->refused_watch);
+	apply_watch_stop(&a->refused_watch);
 	free(a->refused_file);
 	a->refused_file = strdup(file);
 	slash = strrchr(file, '/');
 	if (!slash || slash == file)
 		return;
 	*slash = '\0';
-	r = sd_event_add_inotify(a->event, &a->refused_watch, file,
+	r = apply_watch_start(a, &a->refused_watch, file,
 		IN_CLOSE_WRITE | IN_MOVED_TO | IN_DELETE | IN_MOVED_FROM, commands_on_refused_file,
-		a);
+		"bird-refused");
 	if (r < 0)
 		log_debug("bird: watch %s: %s", file, strerror(-r));
 }
@@ -240,10 +238,11 @@ static void commands_refused(struct apply *a, const struct reply *reply)
 {
 	enum apply_blame blame = apply_files_refused(a, reply->text);
 	uint64_t least = blame == APPLY_BLAME_DAMAGED ? 100 : APPLY_RETRY_MIN_MS;
-	char before[sizeof(a->status.alarm)];
+	char before[sizeof(a->status.alarm)], text[sizeof(before) - 120];
 
 	memcpy(before, a->status.alarm, sizeof(before));
-	apply_set_alarm(a, "BIRD refuses to configure: %04d %s (%s)", reply->code, reply->text,
+	printable_copy(text, sizeof(text), reply->text, strlen(reply->text));
+	apply_set_alarm(a, "BIRD refuses to configure: %04d %s (%s)", reply->code, text,
 		commands_blame_text(blame));
 	if (strcmp(before, a->status.alarm) != 0)
 		log_error("bird: %s", a->status.alarm);
@@ -268,7 +267,7 @@ static void commands_accepted(struct apply *a)
 	}
 	a->refusals = 0;
 	a->refused = false;
-	a->refused_watch = sd_event_source_disable_unref(a->refused_watch);
+	apply_watch_stop(&a->refused_watch);
 	free(TAKE_PTR(a->refused_file));
 }
 

@@ -202,7 +202,7 @@ static int files_render_withdrawn(struct apply_service *s, struct buffer *ret)
  * failure is no trouble yet. The slow timer tries again. */
 static void files_prepare(struct apply *a, struct apply_service *s)
 {
-	_cleanup_buffer_ struct buffer text = { 0 };
+	_cleanup_buffer_ struct buffer text = {0};
 	uint64_t hash;
 	int r;
 
@@ -267,7 +267,7 @@ static bool files_may_repair(struct apply *a, struct apply_service *s)
 
 static void files_check(struct apply *a, struct apply_service *s)
 {
-	_cleanup_buffer_ struct buffer text = { 0 };
+	_cleanup_buffer_ struct buffer text = {0};
 	uint64_t hash;
 
 	buffer_init(&text, FRAGMENT_TEXT_MAX);
@@ -328,7 +328,7 @@ static void files_orphan_protocol(void *userdata, const char *name, const char *
 static void files_look_at(struct apply *a, const char *file)
 {
 	struct files_orphan orphan = {.apply = a};
-	_cleanup_buffer_ struct buffer text = { 0 };
+	_cleanup_buffer_ struct buffer text = {0};
 	char service[NAMES_SERVICE_MAX + 1];
 	size_t n = strlen(file);
 
@@ -369,24 +369,24 @@ static void files_scan(struct apply *a)
 	(void)closedir(folder);
 }
 
-int apply_files_event(sd_event_source *source, const struct inotify_event *e, void *userdata)
+static void files_on_event(struct apply *a, const struct inotify_event *e)
 {
-	struct apply *a = userdata;
 	char service[NAMES_SERVICE_MAX + 1];
 	struct apply_service *s = NULL;
 
 	if (e->len == 0) { /* the folder itself, or lost events */
-		apply_files_tick(a);
-		return 0;
+		a->folder_check = true;
+		apply_round_soon(a);
+		return;
 	}
 	if (e->name[0] == '.')
-		return 0;
+		return;
 	if (files_service_of(e->name, service))
 		s = files_find(a, service);
 	if (s) {
 		s->check_file = true;
 		apply_round_soon(a);
-		return 0;
+		return;
 	}
 	if (e->mask & (IN_CLOSE_WRITE | IN_MOVED_TO))
 		files_look_at(a, e->name);
@@ -394,7 +394,6 @@ int apply_files_event(sd_event_source *source, const struct inotify_event *e, vo
 	if (a->refused && (e->mask & (IN_CLOSE_WRITE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE)))
 		apply_retry_now(a, e->name);
 	apply_round_soon(a);
-	return 0;
 }
 
 /* ---- the folder ---- */
@@ -430,15 +429,12 @@ int apply_files_open(struct apply *a)
 		apply_set_alarm(a, "%s", "");
 	}
 	a->folder_said = false;
-	a->folder_watch = sd_event_source_disable_unref(a->folder_watch);
-	r = sd_event_add_inotify(a->event, &a->folder_watch, a->folder,
+	r = apply_watch_start(a, &a->folder_watch, a->folder,
 		IN_CLOSE_WRITE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_DELETE_SELF |
-			IN_MOVE_SELF | IN_ONLYDIR,
-		apply_files_event, a);
+			IN_MOVE_SELF,
+		files_on_event, "bird-fragments");
 	if (r < 0)
 		log_warning("bird: watch %s: %s (the slow timer looks)", a->folder, strerror(-r));
-	else
-		(void)sd_event_source_set_description(a->folder_watch, "bird-fragments");
 	r = fragment_clean(a->folder_fd);
 	if (r < 0)
 		log_warning("bird: clean %s: %s", a->folder, strerror(-r));
@@ -449,10 +445,11 @@ int apply_files_open(struct apply *a)
 void apply_files_tick(struct apply *a)
 {
 	struct stat ours, there;
-	bool same = a->folder_fd >= 0 && fstat(a->folder_fd, &ours) == 0 &&
+	bool same = !a->folder_watch.lost && a->folder_fd >= 0 && fstat(a->folder_fd, &ours) == 0 &&
 		    stat(a->folder, &there) == 0 && ours.st_ino == there.st_ino &&
 		    ours.st_dev == there.st_dev;
 
+	a->folder_check = false;
 	if (!same) {
 		if (a->folder_fd >= 0)
 			(void)close(TAKE_FD(a->folder_fd));
@@ -475,7 +472,7 @@ void apply_files_adopt(struct apply *a)
 {
 	for (size_t i = 0; i < a->n_services; i++) {
 		struct apply_service *s = &a->services[i];
-		_cleanup_buffer_ struct buffer text = { 0 };
+		_cleanup_buffer_ struct buffer text = {0};
 
 		buffer_init(&text, FRAGMENT_TEXT_MAX);
 		s->stale = true;
@@ -534,7 +531,7 @@ static void files_sync_service(struct apply *a, struct apply_service *s)
 {
 	_cleanup_free_ struct fragment_protocol *protocols = NULL;
 	_cleanup_free_ enum prefix_wanted *wanted = NULL;
-	_cleanup_buffer_ struct buffer text = { 0 };
+	_cleanup_buffer_ struct buffer text = {0};
 	size_t n = 0;
 	int r;
 
@@ -641,7 +638,7 @@ static const char *files_in_folder(const struct apply *a, char *file)
 enum apply_blame apply_files_refused(struct apply *a, const char *text)
 {
 	_cleanup_free_ char *file = strndup(text, observe_refused_file(text));
-	_cleanup_buffer_ struct buffer there = { 0 };
+	_cleanup_buffer_ struct buffer there = {0};
 	char name[NAMES_SERVICE_MAX + 1];
 	struct apply_service *s;
 	const char *last;

@@ -141,21 +141,15 @@ static void link_reading_push(void *userdata, const char *text)
 
 /* ---- the socket ---- */
 
-static int link_on_socket(sd_event_source *source, const struct inotify_event *e, void *userdata)
+static void link_on_socket(struct apply *a, const struct inotify_event *e)
 {
-	struct apply *a = userdata;
 	const char *slash = strrchr(a->socket, '/');
 
-	if (e->mask & IN_IGNORED) {
-		a->socket_watch = sd_event_source_disable_unref(a->socket_watch);
-		return 0;
-	}
 	if (e->len == 0 || !slash || strcmp(e->name, slash + 1) != 0 || a->command.client)
-		return 0;
+		return;
 	a->command.failures = 0; /* BIRD binds before it listens: the next attempts come soon */
 	a->command.retry = MONOTIME_ZERO;
 	apply_round_soon(a);
-	return 0;
 }
 
 static void link_watch_socket(struct apply *a)
@@ -163,13 +157,12 @@ static void link_watch_socket(struct apply *a)
 	_cleanup_free_ char *folder = strdup(a->socket);
 	char *slash = folder ? strrchr(folder, '/') : NULL;
 
-	if (a->socket_watch || !slash || slash == folder)
+	if ((a->socket_watch.apply && !a->socket_watch.lost) || !slash || slash == folder)
 		return;
 	*slash = '\0';
 	/* A missing folder is no trouble: there is the back-off. */
-	if (sd_event_add_inotify(a->event, &a->socket_watch, folder,
-		    IN_CREATE | IN_MOVED_TO | IN_ONLYDIR, link_on_socket, a) >= 0)
-		(void)sd_event_source_set_description(a->socket_watch, "bird-socket");
+	(void)apply_watch_start(a, &a->socket_watch, folder, IN_CREATE | IN_MOVED_TO,
+		link_on_socket, "bird-socket");
 }
 
 static void link_connect(struct apply *a, struct apply_way *way, const struct client_ops *ops)
@@ -236,5 +229,7 @@ void apply_link_stop(struct apply *a)
 	link_drop(&a->reading);
 	apply_drop_jobs(a);
 	apply_commands_lost(a);
-	a->socket_watch = sd_event_source_disable_unref(a->socket_watch);
+	apply_watch_stop(&a->socket_watch);
+	apply_watch_stop(&a->folder_watch);
+	apply_watch_stop(&a->refused_watch);
 }

@@ -9,7 +9,8 @@
  *   apply_commands.c   the connection that changes BIRD: disable, enable, configure, and its status
  *   apply_steps.c      one round: files, then core/plan's step for each protocol
  *   apply_read.c       the connection that reads: protocols, sessions, routes, one by one
- *   apply_link.c       the two connections' lives, timers, notices
+ *   apply_link.c       the two connections' lives
+ *   apply_watch.c      notices of changed folders
  *
  * How they work together. Whatever happens (a reply, a push, a changed file, a timer, a wish) is
  * noted in this state and asks for a round (apply_round_soon). A round makes the files true, asks
@@ -172,6 +173,18 @@ struct apply_way {
 	struct monotime retry; /* when it is tried again; never while it lives */
 };
 
+struct inotify_event;
+typedef void (*apply_watch_fn)(struct apply *a, const struct inotify_event *e);
+
+/* A watched folder; not running while `apply` is NULL. */
+struct apply_watch {
+	struct apply *apply;
+	apply_watch_fn fn;
+	sd_event_source *source;
+	int fd;
+	bool lost; /* the folder is gone: start again */
+};
+
 struct apply {
 	sd_event *event; /* a reference */
 	struct apply_ops ops;
@@ -240,7 +253,8 @@ struct apply {
 
 	sd_event_source *round, *changed; /* deferred */
 	sd_event_source *poll, *tick, *wake, *ready_timer;
-	sd_event_source *folder_watch, *socket_watch, *refused_watch;
+	struct apply_watch folder_watch, socket_watch, refused_watch;
+	bool folder_check; /* it is to be looked at as on a tick */
 	struct monotime wake_at;
 };
 
@@ -269,6 +283,12 @@ bool apply_protocol_holds(const struct apply_protocol *p, size_t prefix);
 enum plan_step apply_plan(const struct apply *a, const struct apply_protocol *p);
 bool apply_prefix_is_up(const struct apply *a, const struct prefix *prefix, bool *ret_seen_up);
 void apply_unknown_all(struct apply *a, bool loaded_too); /* seen (and loaded) */
+
+/* ---- apply_watch.c ---- */
+/* Replaces the watch. Not to be called, nor stopped, inside its own fn. 0 or negative errno. */
+int apply_watch_start(struct apply *a, struct apply_watch *w, const char *folder, uint32_t mask,
+	apply_watch_fn fn, const char *name);
+void apply_watch_stop(struct apply_watch *w);
 
 /* ---- apply_text.c ---- */
 uint64_t apply_text_hash(const char *text); /* never 0 */
@@ -305,7 +325,6 @@ enum apply_blame {
 enum apply_blame apply_files_refused(struct apply *a, const char *text);
 void apply_files_try_again(struct apply *a); /* what was put back is replaced by what is wanted */
 void apply_files_tick(struct apply *a);
-int apply_files_event(sd_event_source *source, const struct inotify_event *e, void *userdata);
 /* Is the prefix announced by a text that was found on disk? */
 enum prefix_wanted apply_files_found(const struct apply_service *s, size_t prefix);
 

@@ -297,6 +297,8 @@ void apply_round(struct apply *a)
 	apply_link_round(a);
 	apply_forget_absent(a);
 	if (a->ready && a->flushed) {
+		if (a->folder_check)
+			apply_files_tick(a);
 		steps_retry(a);
 		apply_files_sync(a);
 		if (a->command.greeted) {

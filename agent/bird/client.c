@@ -28,6 +28,13 @@
 #include "agent/bird/client_private.h"
 
 #define CLIENT_OUTPUT_MAX (1024U * 1024) /* bytes that BIRD has not taken yet */
+/*
+ * Bytes of commands that BIRD is given before it has answered all of them. It reads into a buffer
+ * of 1,024 bytes that is emptied only when every command in it has been worked off, and takes the
+ * read of 0 bytes into a full one for the end of the connection (sysdep/unix/main.c, cli_connect
+ * and cli_get_command; sysdep/unix/io.c, sk_read; seen on 2.0.12).
+ */
+#define CLIENT_BATCH_MAX 1000
 #define CLIENT_READ_SIZE 16384
 #define CLIENT_READS_MAX 64 /* in one go, so that other sources get their turn */
 #define CLIENT_TIMER_ACCURACY_US 1000
@@ -248,6 +255,8 @@ static void client_on_reply(void *userdata, const struct reply *reply)
 	}
 	command = client_pop(c);
 	client_watch(c);
+	if (c->link->answered)
+		c->link->answered(c, command);
 	client_answer(command, 0, reply);
 }
 
@@ -379,6 +388,9 @@ struct socket_link {
 	int fd;
 	sd_event_source *io;
 	struct buffer out;
+	size_t released;   /* bytes at the front of `out`, whole commands, that may be written */
+	size_t batch;	   /* bytes released since BIRD last had nothing to do */
+	size_t unanswered; /* bytes of released commands that wait for their replies */
 };
 
 static void socket_link_free(struct socket_link *s)
@@ -407,11 +419,31 @@ static void socket_closed_text(const struct client *c, struct error *ret)
 		(void)error_set(ret, ECONNRESET, "bird: %s: closed by BIRD", c->path);
 }
 
-/* Writes what BIRD takes. 0 or negative errno. */
+/* Releases the next commands for writing, as far as the batch has room; one goes in any case. */
+static void socket_release(struct socket_link *s)
+{
+	const char *end;
+
+	if (s->unanswered == 0)
+		s->batch = 0;
+	while (s->released < s->out.length &&
+		(end = memchr(s->out.data + s->released, '\n', s->out.length - s->released))) {
+		size_t n = (size_t)(end - s->out.data) + 1 - s->released;
+
+		if (s->batch > 0 && s->batch + n > CLIENT_BATCH_MAX)
+			return;
+		s->released += n;
+		s->batch += n;
+		s->unanswered += n;
+	}
+}
+
+/* Writes what may be written and BIRD takes. 0 or negative errno. */
 static int socket_flush(struct socket_link *s)
 {
-	while (s->out.length > 0) {
-		ssize_t n = send(s->fd, s->out.data, s->out.length, MSG_NOSIGNAL | MSG_DONTWAIT);
+	socket_release(s);
+	while (s->released > 0) {
+		ssize_t n = send(s->fd, s->out.data, s->released, MSG_NOSIGNAL | MSG_DONTWAIT);
 
 		if (n < 0 && errno == EINTR)
 			continue;
@@ -420,14 +452,26 @@ static int socket_flush(struct socket_link *s)
 		if (n < 0)
 			return -errno;
 		buffer_consume(&s->out, (size_t)n);
+		s->released -= (size_t)n;
 	}
 	return 0;
 }
 
 static void socket_want(struct socket_link *s)
 {
-	(void)sd_event_source_set_io_events(
-		s->io, s->out.length > 0 ? EPOLLIN | EPOLLOUT : EPOLLIN);
+	(void)sd_event_source_set_io_events(s->io, s->released > 0 ? EPOLLIN | EPOLLOUT : EPOLLIN);
+}
+
+/* Writes what it can, from where no callback is allowed. */
+static void socket_push(struct client *c)
+{
+	struct socket_link *s = c->state;
+	int r = socket_flush(s);
+
+	if (r < 0)
+		client_lose_later(c, -r, "bird: write to %s: %s", c->path, strerror(-r));
+	else
+		socket_want(s);
 }
 
 static int socket_send(struct client *c, const struct client_command *command)
@@ -443,17 +487,21 @@ static int socket_send(struct client *c, const struct client_command *command)
 		s->out.length = before;
 		return r == -E2BIG ? -ENOBUFS : r;
 	}
-	/* With bytes waiting, BIRD takes none now, and epoll will tell when. */
-	if (before == 0) {
-		r = socket_flush(s);
-		if (r < 0) {
-			client_lose_later(c, -r, "bird: write to %s: %s", c->path, strerror(-r));
-			return 0;
-		}
-		if (s->out.length > 0)
-			socket_want(s);
-	}
+	/* With released bytes waiting, BIRD takes none now, and epoll will tell when. */
+	if (s->released == 0)
+		socket_push(c);
 	return 0;
+}
+
+static void socket_answered(struct client *c, const struct client_command *command)
+{
+	struct socket_link *s = c->state;
+	size_t n = strlen(command->text) + 1;
+
+	/* A reply that came before its command was written would be a liar's. */
+	s->unanswered -= n < s->unanswered ? n : s->unanswered;
+	if (s->unanswered == 0 && s->released == 0 && s->out.length > 0)
+		socket_push(c);
 }
 
 static void socket_receive(struct client *c)
@@ -539,6 +587,7 @@ int client_new_socket(
 {
 	static const struct client_link link = {
 		.send = socket_send,
+		.answered = socket_answered,
 		.receive = socket_receive,
 		.close = socket_close,
 	};

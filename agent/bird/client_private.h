@@ -16,8 +16,9 @@
 
 #include "agent/bird/client.h"
 
-#define CLIENT_COMMAND_MAX 4000 /* bytes; BIRD reads lines of 4096 (CLI_RX_BUF_SIZE, nest/cli.h) \
-				 */
+#define CLIENT_COMMAND_MAX                                                    \
+	4000 /* bytes; BIRD reads lines of 4096 (CLI_RX_BUF_SIZE, nest/cli.h) \
+	      */
 
 struct client_command {
 	struct client_command *next;
@@ -31,6 +32,9 @@ struct client_link {
 	/* Takes one command that was put at the tail of the queue. 0 or negative errno: then the
 	 * command is taken back. Must not call back. */
 	int (*send)(struct client *c, const struct client_command *command);
+	/* A reply came to this command; called before the owner hears it. NULL: of no interest.
+	 * Must not call back. */
+	void (*answered)(struct client *c, const struct client_command *command);
 	/* Reads whatever has come, before a deadline is held against BIRD. May call back. */
 	void (*receive)(struct client *c);
 	/* Closes; the client stays. Called once. Must not call back. */
