@@ -3,7 +3,8 @@
 
 The sources hold no fault code: a fault is a few lines of one file, exchanged in a copy in the build
 folder. Fails when a fault is not found, when its lines are not in the source exactly once, and when
-the copy without a fault does not pass.
+the copy without a fault does not pass. The stories (*.scenario) are told to the same copies: one
+that no fault can spoil expects nothing of worth, and fails the test, too.
 
 usage: faults.py SOURCE_DIR WORK_DIR CC [NAME...]
 """
@@ -16,6 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 SEQUENCES = os.environ.get("REDSHANK_FAULT_SEQUENCES", "5000")
 DEADLINE_S = 60
+STORY_DEADLINE_S = 20
 JOBS = 2
 FLAGS = ["-std=gnu11", "-D_GNU_SOURCE", "-O1", "-w"]
 
@@ -70,6 +72,8 @@ class Bench:
         "engine": ["tests/scenario/property-engine.c", "tests/scenario/oracle.c"],
         "plan": ["tests/scenario/property-plan.c"],
     }
+    DRIVER = "tests/scenario/property.c"
+    STORYTELLER = "tests/scenario/scenario.c"
 
     def __init__(self, source_dir, work_dir, cc):
         self.source_dir, self.work_dir, self.cc = source_dir, work_dir, cc
@@ -81,8 +85,11 @@ class Bench:
         for name, sources in self.PROGRAMS.items():
             self.tests[name] = [
                 self.compile(f"{source_dir}/{path}", os.path.basename(path) + ".o")
-                for path in sources + ["tests/scenario/property.c"]
+                for path in sources + [self.DRIVER]
             ]
+        self.storyteller = self.compile(f"{source_dir}/{self.STORYTELLER}", "scenario.o")
+        self.stories = sorted(glob.glob(f"{source_dir}/tests/scenario/*.scenario"))
+        self.spoilt = set()  # stories that some fault made fail
 
     def compile(self, path, name):
         output = f"{self.work_dir}/{name}"
@@ -106,6 +113,17 @@ class Bench:
             return None, ""
         return done.returncode, done.stderr
 
+    def tell_stories(self, core, name):
+        """The stories that fail with these objects of core."""
+        binary = f"{self.work_dir}/{name}-stories"
+        subprocess.run([self.cc, self.storyteller, *core, "-o", binary], check=True)
+        silent = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        return {
+            story
+            for story in self.stories
+            if subprocess.run([binary, story], timeout=STORY_DEADLINE_S, **silent).returncode != 0
+        }
+
     def try_fault(self, fault):
         """(found, what the test said)"""
         with open(f"{self.source_dir}/agent/core/{fault.file}", encoding="utf-8") as file:
@@ -122,6 +140,7 @@ class Bench:
         except subprocess.CalledProcessError:
             return False, "does not compile"
         core = [mutated if name == fault.file else path for name, path in self.core.items()]
+        self.spoilt |= self.tell_stories(core, fault.name)
         program = "plan" if fault.file == "plan.c" else "engine"
         status, stderr = self.run(program, core, fault.name)
         return self.judge(status, stderr)
@@ -148,6 +167,9 @@ def main():
         if status != 0:
             sys.exit(f"without a fault the {program} test ends with {status}:\n{stderr}")
 
+    if bench.tell_stories(list(bench.core.values()), "none"):
+        sys.exit("without a fault some stories fail")
+
     chosen = [fault for fault in faults if not names or fault.name in names]
     with ThreadPoolExecutor(JOBS) as pool:
         results = list(pool.map(bench.try_fault, chosen))
@@ -155,7 +177,10 @@ def main():
         print(f"{'found' if found else 'MISSED':6} {fault.name:44} {said}")
     n_found = sum(found for found, _ in results)
     print(f"{n_found} of {len(chosen)} faults found")
-    return 0 if n_found == len(chosen) and chosen else 1
+    unspoilt = [] if names else sorted(set(bench.stories) - bench.spoilt)
+    for story in unspoilt:
+        print(f"no fault spoils {story}")
+    return 0 if n_found == len(chosen) and chosen and not unspoilt else 1
 
 
 if __name__ == "__main__":

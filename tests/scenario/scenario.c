@@ -288,6 +288,13 @@ static void run_end(struct story *s, struct run *run)
 		engine_check(s->engine, place.service, place.index), run->started, s->now);
 }
 
+static void keep_deadline(struct story *s)
+{
+	decide(s);
+	if (monotime_reached(engine_deadline(s->engine), s->now))
+		unexpected(s, "the deadline does not move on: a loop would never sleep");
+}
+
 /* The loop of the agent, as far as core can see it. */
 static void pass_time(struct story *s, struct monotime to)
 {
@@ -305,9 +312,11 @@ static void pass_time(struct story *s, struct monotime to)
 			}
 		if (!monotime_reached(next, to))
 			break;
+		if (monotime_before(next, s->now))
+			unexpected(s, "something is due in the past, at %.6f s", seconds_of(next));
 		s->now = next;
 		if (!due)
-			decide(s);
+			keep_deadline(s);
 		else if (due->under_way)
 			run_end(s, due);
 		else

@@ -14,7 +14,7 @@ ALLOWED = re.compile(
     r"mem\w+|strlen|strcmp|strncmp|malloc|calloc|realloc|free|qsort|bsearch|abort|__assert_fail"
     # the compiler's own: hardening, sanitizers, coverage, position independence
     r"|__mem(cpy|set|move)_chk|__stack_chk_fail|_GLOBAL_OFFSET_TABLE_"
-    r"|__(asan|ubsan|sanitizer|gcov|llvm_gcov|llvm_profile)_\w+|__(start|stop)___sancov_\w+"
+    r"|__(asan|ubsan|sanitizer|gcov|llvm_gcov|llvm_profile)_\w+|(__(start|stop)_)?__sancov_\w+"
 )
 
 
