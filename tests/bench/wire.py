@@ -47,8 +47,8 @@ class Scenario:
 SCENARIOS = [
     Scenario("one", "1 prefix"),
     Scenario("fifty", "a service of 50 prefixes", prefixes=50),
-    Scenario("many", "a service of 5,000 prefixes", prefixes=5000),
-    Scenario("spread", "50 services of 100 prefixes, one dies", prefixes=100, others=49),
+    Scenario("many", "a service of 5,000 prefixes", prefixes=5000, timed=False),
+    Scenario("spread", "50 services of 100 prefixes, one dies", prefixes=100, others=49, timed=False),
     Scenario("full", "1 prefix, 900,000 routes in the table", table=900000),
     Scenario("big", "1 prefix, a process of 1 GB", megabytes=1024, timed=False),
 ]
