@@ -130,7 +130,7 @@ static void judge_service(struct plugin *p, const char *name, const json_t *serv
 static void put_line(FILE *out, const struct plugin *p)
 {
 	static const char *const words[] = {"OK", "WARNING", "CRITICAL"};
-	_cleanup_buffer_ struct buffer line;
+	_cleanup_buffer_ struct buffer line = { 0 };
 	_cleanup_free_ char *escaped = NULL;
 
 	buffer_init(&line, 4 * PLUGIN_LINE_MAX);

@@ -84,7 +84,7 @@ static size_t count_matches(const json_t *service, const char *what)
 
 static int select_nothing(const json_t *services, const char *what, struct error *ret_error)
 {
-	_cleanup_buffer_ struct buffer names;
+	_cleanup_buffer_ struct buffer names = {0};
 	_cleanup_free_ char *escaped = text_escape(what);
 	const char *name;
 	json_t *service;
@@ -286,19 +286,15 @@ static void add_announced(struct text_table *t, const json_t *prefix)
 	text_table_add(t, agreement_colour(announced_agreement(prefix)), false, word);
 }
 
-static void add_exported(struct text_table *t, const json_t *prefix, const json_t *bird)
+static void add_number(
+	struct text_table *t, const json_t *object, const char *key, enum text_colour colour)
 {
-	const json_t *exported = json_object_get(prefix, "exported");
-	const json_t *sessions = json_object_get(bird, "sessions");
-	char cell[48] = STATUS_UNKNOWN;
+	const json_t *value = json_object_get(object, key);
+	char cell[24] = STATUS_UNKNOWN;
 
-	if (json_is_integer(exported) && json_is_integer(sessions))
-		(void)snprintf(cell, sizeof(cell), "%lld/%lld",
-			(long long)json_integer_value(exported),
-			(long long)json_integer_value(sessions));
-	else if (json_is_integer(exported))
-		(void)snprintf(cell, sizeof(cell), "%lld", (long long)json_integer_value(exported));
-	text_table_add(t, agreement_colour(exported_agreement(prefix, bird)), false, cell);
+	if (json_is_integer(value))
+		(void)snprintf(cell, sizeof(cell), "%lld", (long long)json_integer_value(value));
+	text_table_add(t, colour, true, cell);
 }
 
 static void add_reason(struct text_table *t, const json_t *prefix)
@@ -326,7 +322,6 @@ static void print_prefixes(
 	_cleanup_text_table_ struct text_table t;
 	const char *name;
 	json_t *prefix;
-	char weight[24];
 
 	text_table_init(&t, ELEMENTSOF(heads));
 	add_head(&t, heads);
@@ -334,10 +329,10 @@ static void print_prefixes(
 		text_table_add(&t, TEXT_PLAIN, false, name);
 		add_word(&t, prefix, "wanted");
 		add_announced(&t, prefix);
-		add_exported(&t, prefix, bird);
-		(void)snprintf(weight, sizeof(weight), "%lld",
-			(long long)json_integer_value(json_object_get(prefix, "weight")));
-		text_table_add(&t, TEXT_PLAIN, true, weight);
+		/* Bare: a session carries one family or both, so "of how many" is not known. */
+		add_number(
+			&t, prefix, "exported", agreement_colour(exported_agreement(prefix, bird)));
+		add_number(&t, prefix, "weight", TEXT_PLAIN);
 		add_since(&t, prefix, view);
 		add_reason(&t, prefix);
 	}
