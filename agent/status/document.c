@@ -166,7 +166,7 @@ static void put_service(struct document *d, size_t index)
 
 char *document_status(const struct document_facts *facts)
 {
-	_cleanup_buffer_ struct buffer out;
+	_cleanup_buffer_ struct buffer out = {0};
 	struct document d = {.facts = facts, .now = clock_monotime(), .wall = clock_walltime()};
 	struct json_writer *w = &d.json;
 
