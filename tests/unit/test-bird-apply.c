@@ -1,0 +1,625 @@
+/* apply against a BIRD that misbehaves on demand (fake-bird.h), in a real loop. */
+#include <check.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+#include "agent/bird/apply.h"
+#include "agent/system/log.h"
+#include "tests/unit/fake-bird.h"
+#include "tests/unit/loop.h"
+
+#define SERVICES_MAX 16
+
+static sd_event *event;
+static struct fake_bird bird;
+static struct apply *apply;
+static char base[64], folder[128], socket_path[128];
+static bool is_ready;
+static unsigned changes;
+
+static struct config config;
+static struct config_service services[SERVICES_MAX];
+static struct config_prefix prefixes[SERVICES_MAX][2];
+static char names[SERVICES_MAX][24];
+static char all_sessions[] = "*";
+static char *session_items[] = {all_sessions};
+
+static void on_ready(void *userdata)
+{
+	is_ready = true;
+}
+
+static void on_changed(void *userdata)
+{
+	changes++;
+}
+
+/* s0, s1, ...: one prefix each, 192.0.2.(i + 1)/32, weight 100. */
+static void make_config(size_t n)
+{
+	memset(services, 0, sizeof(services));
+	memset(prefixes, 0, sizeof(prefixes));
+	for (size_t i = 0; i < n; i++) {
+		(void)snprintf(names[i], sizeof(names[i]), "s%zu", i);
+		services[i].name = names[i];
+		services[i].prefixes = prefixes[i];
+		services[i].n_prefixes = 1;
+		prefixes[i][0].prefix =
+			(struct prefix){.address = {.family = ADDRESS_FAMILY_IPV4,
+						.bytes = {192, 0, 2, (uint8_t)(i + 1)}},
+				.length = 32};
+		prefixes[i][0].weight = 100;
+	}
+	config = (struct config){.services = services, .n_services = n};
+	config.bird.socket = socket_path;
+	config.bird.fragments = folder;
+	config.bird.sessions = (struct schema_strings){.items = session_items, .n = 1};
+}
+
+static void start_apply(void)
+{
+	const struct apply_ops ops = {.ready = on_ready, .changed = on_changed};
+
+	is_ready = false;
+	ck_assert_int_eq(apply_new(&apply, event, &config.bird, &ops), 0);
+	ck_assert_int_eq(apply_configure(apply, &config), 0);
+	ck_assert_int_eq(apply_start(apply), 0);
+}
+
+static bool all_observed(enum apply_known announced, int exported)
+{
+	for (size_t i = 0; i < config.n_services; i++) {
+		const struct apply_observed *o = apply_observed(apply, i, 0);
+
+		if (o->announced != announced || o->exported != exported)
+			return false;
+	}
+	return true;
+}
+
+static void want_all(enum prefix_wanted wanted)
+{
+	for (size_t i = 0; i < config.n_services; i++)
+		apply_want(apply, i, 0, wanted);
+	apply_flush(apply);
+}
+
+static bool settled(void)
+{
+	return apply_status(apply)->settled;
+}
+
+/* A BIRD with n services, all announced and read back. */
+static void begin(size_t n)
+{
+	make_config(n);
+	fake_start(&bird);
+	start_apply();
+	ck_assert(LOOP_UNTIL(event, is_ready, 2000));
+	want_all(PREFIX_WANTED_ANNOUNCE);
+	ck_assert(LOOP_UNTIL(event, settled() && all_observed(APPLY_YES, 1), 3000));
+}
+
+static bool is_up(size_t i)
+{
+	char name[NAMES_MAX];
+	const struct fake_protocol *p = fake_find(&bird.running,
+		names_protocol(name, services[i].name, &services[i].prefixes[0].prefix, false));
+
+	return p && p->up;
+}
+
+static const char *fragment_of(const char *service)
+{
+	static char text[8192];
+	char path[300];
+	FILE *file;
+	size_t n;
+
+	(void)snprintf(path, sizeof(path), "%s/%s.conf", folder, service);
+	file = fopen(path, "re");
+	if (!file)
+		return "";
+	n = fread(text, 1, sizeof(text) - 1, file);
+	text[n] = '\0';
+	(void)fclose(file);
+	return text;
+}
+
+static void write_fragment(const char *service, const char *text)
+{
+	char path[300];
+	FILE *file;
+
+	(void)snprintf(path, sizeof(path), "%s/%s.conf", folder, service);
+	file = fopen(path, "we");
+	ck_assert_ptr_nonnull(file);
+	(void)fputs(text, file);
+	(void)fclose(file);
+}
+
+static void setup(void)
+{
+	(void)snprintf(base, sizeof(base), "/tmp/redshank-apply-XXXXXX");
+	ck_assert_ptr_nonnull(mkdtemp(base));
+	(void)snprintf(folder, sizeof(folder), "%s/f", base);
+	(void)snprintf(socket_path, sizeof(socket_path), "%s/bird.ctl", base);
+	ck_assert_int_eq(mkdir(folder, 0700), 0);
+	ck_assert_int_ge(sd_event_new(&event), 0);
+	fake_init(&bird, event, folder, socket_path);
+	changes = 0;
+}
+
+static void teardown(void)
+{
+	char command[128];
+
+	apply_free(apply);
+	apply = NULL;
+	fake_done(&bird);
+	event = sd_event_unref(event);
+	(void)snprintf(command, sizeof(command), "rm -rf '%s'", base);
+	(void)!system(command);
+}
+
+/* ---- the way of a command ---- */
+
+/* First start on an empty folder: the fragments, one configure, and then an enable for each. */
+START_TEST (test_first_start) {
+	begin(3);
+	ck_assert_uint_eq(bird.n_configure, 1);
+	ck_assert_ptr_null(strstr(fragment_of("s0"), "disabled;"));
+	ck_assert_uint_eq(apply_status(apply)->sessions, 2);
+	ck_assert_uint_eq(apply_status(apply)->sessions_up, 1);
+	ck_assert_str_eq(apply_status(apply)->version, "2.0.12");
+	ck_assert_uint_eq(apply_status(apply)->repairs, 0);
+}
+END_TEST
+
+/* A withdrawal is a rename and one disable; a return is an enable. No configure, ever. */
+START_TEST (test_health_is_no_configure) {
+	begin(2);
+	for (unsigned i = 0; i < 5; i++) {
+		unsigned before = bird.n_configure;
+
+		apply_want(apply, 0, 0, PREFIX_WANTED_WITHDRAW);
+		apply_flush(apply);
+		/* The file is true before BIRD has so much as read the command. */
+		ck_assert_ptr_nonnull(strstr(fragment_of("s0"), "disabled;"));
+		ck_assert(LOOP_UNTIL(event, !is_up(0), 1000));
+		ck_assert_str_eq(bird.last, "disable \"redshank:s0:*\"");
+		ck_assert(LOOP_UNTIL(event, settled(), 1000));
+		apply_want(apply, 0, 0, PREFIX_WANTED_ANNOUNCE);
+		apply_flush(apply);
+		ck_assert(LOOP_UNTIL(event, is_up(0) && settled(), 1000));
+		ck_assert_uint_eq(bird.n_configure, before);
+	}
+	ck_assert(is_up(1));
+	ck_assert(LOOP_UNTIL(event, all_observed(APPLY_YES, 1), 1000));
+}
+END_TEST
+
+/* A change of mind while the first command is not answered sends the opposite one at once. */
+START_TEST (test_flip_in_flight) {
+	begin(1);
+	bird.mute = true; /* takes the commands and says nothing yet */
+	apply_want(apply, 0, 0, PREFIX_WANTED_WITHDRAW);
+	apply_flush(apply);
+	apply_want(apply, 0, 0, PREFIX_WANTED_ANNOUNCE);
+	apply_flush(apply);
+	ck_assert(LOOP_UNTIL(event, fake_starts(bird.last, "enable "), 1000));
+	apply_want(apply, 0, 0, PREFIX_WANTED_WITHDRAW);
+	apply_flush(apply);
+	ck_assert(LOOP_UNTIL(event, fake_starts(bird.last, "disable "), 1000));
+	ck_assert_ptr_nonnull(strstr(fragment_of("s0"), "disabled;"));
+}
+END_TEST
+
+/* The same configuration again: not a byte to change anything, no file. */
+START_TEST (test_same_configuration) {
+	struct stat before, after;
+	unsigned n;
+	char path[300];
+
+	begin(3);
+	(void)snprintf(path, sizeof(path), "%s/s1.conf", folder);
+	ck_assert_int_eq(stat(path, &before), 0);
+	n = bird.n_configure + bird.n_disable + bird.n_enable + bird.n_check;
+	ck_assert_int_eq(apply_configure(apply, &config), 0);
+	want_all(PREFIX_WANTED_ANNOUNCE);
+	LOOP_FOR(event, 300);
+	ck_assert_uint_eq(bird.n_configure + bird.n_disable + bird.n_enable + bird.n_check, n);
+	ck_assert_int_eq(stat(path, &after), 0);
+	ck_assert_uint_eq(before.st_ino, after.st_ino);
+	ck_assert(settled());
+}
+END_TEST
+
+/* ---- reconfiguring ---- */
+
+/* Twelve services change within 100 ms while each configure takes BIRD half a second: two suffice,
+ * never two at a time, and the last one sees all twelve. (Case A02) */
+START_TEST (test_many_changes_two_configures) {
+	unsigned before;
+
+	begin(12);
+	before = bird.n_configure;
+	bird.busy_ms = 500;
+	for (size_t i = 0; i < 12; i++) {
+		prefixes[i][0].weight = 200;
+		ck_assert_int_eq(apply_configure(apply, &config), 0);
+		apply_flush(apply);
+		LOOP_FOR(event, 8);
+	}
+	ck_assert(LOOP_UNTIL(event, settled(), 5000));
+	ck_assert_uint_le(bird.n_configure - before, 2);
+	ck_assert(!bird.overlapping);
+	for (size_t i = 0; i < 12; i++)
+		ck_assert_uint_eq(bird.running.protocols[i].weight, 200);
+}
+END_TEST
+
+/* 0004 is no failure, and not the end either: settled comes with 0003. (Case A01) */
+START_TEST (test_in_progress_is_not_settled) {
+	struct monotime begun;
+
+	begin(1);
+	bird.busy_ms = 300;
+	prefixes[0][0].weight = 7;
+	ck_assert_int_eq(apply_configure(apply, &config), 0);
+	apply_flush(apply);
+	begun = clock_monotime();
+	ck_assert(LOOP_UNTIL(event, bird.n_configure == 2, 1000));
+	ck_assert(!settled());
+	ck_assert(LOOP_UNTIL(event, settled(), 2000));
+	ck_assert_uint_ge(monotime_since_us(begun, clock_monotime()), 290000);
+	ck_assert_str_eq(apply_status(apply)->alarm, "");
+}
+END_TEST
+
+/* A configuration of somebody else, queued before the death, resurrects the protocol. */
+START_TEST (test_queued_configure_resurrects) {
+	begin(2);
+	fake_be_busy(&bird, 400);
+	fake_queue(&bird); /* parsed while s0 is up */
+	fake_push(&bird, "Reconfiguring");
+	apply_want(apply, 0, 0, PREFIX_WANTED_WITHDRAW);
+	apply_flush(apply);
+	ck_assert(LOOP_UNTIL(event, !is_up(0), 1000));
+	ck_assert(LOOP_UNTIL(event, is_up(0), 1000)); /* the queued one is loaded */
+	ck_assert(LOOP_UNTIL(event, !is_up(0), 1000));
+	ck_assert(LOOP_UNTIL(event, settled(), 1000));
+	ck_assert(is_up(1));
+	ck_assert_uint_ge(apply_status(apply)->repairs, 1);
+}
+END_TEST
+
+/* A death while our own configure is not answered: the command goes right behind it. */
+START_TEST (test_death_behind_configure) {
+	begin(2);
+	bird.mute = true;
+	bird.last[0] = '\0';
+	prefixes[1][0].weight = 9;
+	ck_assert_int_eq(apply_configure(apply, &config), 0);
+	apply_flush(apply);
+	ck_assert(LOOP_UNTIL(event, strcmp(bird.last, "configure") == 0, 1000));
+	apply_want(apply, 0, 0, PREFIX_WANTED_WITHDRAW);
+	apply_flush(apply);
+	ck_assert(LOOP_UNTIL(event, fake_starts(bird.last, "disable \"redshank:s0:*\""), 500));
+}
+END_TEST
+
+/* ---- refusals ---- */
+
+START_TEST (test_refused_not_ours) {
+	begin(2);
+	bird.refuse = "/etc/bird/bird.conf:7:3 syntax error, unexpected '}'";
+	prefixes[0][0].weight = 50;
+	ck_assert_int_eq(apply_configure(apply, &config), 0);
+	apply_flush(apply);
+	ck_assert(LOOP_UNTIL(event, apply_status(apply)->alarm[0], 1000));
+	ck_assert_ptr_nonnull(strstr(apply_status(apply)->alarm, "/etc/bird/bird.conf:7:3"));
+	ck_assert_ptr_nonnull(strstr(apply_status(apply)->alarm, "not a file of ours"));
+	/* Health goes on, both ways: at the old weight rather than not at all. */
+	for (size_t i = 0; i < 2; i++) {
+		apply_want(apply, i, 0, PREFIX_WANTED_WITHDRAW);
+		apply_flush(apply);
+		ck_assert(LOOP_UNTIL(event, !is_up(i), 500));
+		apply_want(apply, i, 0, PREFIX_WANTED_ANNOUNCE);
+		apply_flush(apply);
+		ck_assert(LOOP_UNTIL(event, is_up(i), 500));
+	}
+	ck_assert(!settled());
+	/* Not repaired: tried again after 1 s, 2 s, ...; no flood. */
+	LOOP_FOR(event, 1500);
+	ck_assert_uint_le(bird.n_configure, 4);
+	bird.refuse = NULL;
+	ck_assert(LOOP_UNTIL(event, settled(), 3000));
+	ck_assert_str_eq(apply_status(apply)->alarm, "");
+	ck_assert_uint_eq(bird.running.protocols[0].weight + bird.running.protocols[1].weight, 150);
+}
+END_TEST
+
+/* Our own fragment is refused: the last good text is back, with `disabled;` as it is now. */
+START_TEST (test_refused_ours) {
+	static char text[400];
+
+	begin(2);
+	(void)snprintf(text, sizeof(text), "%s/s0.conf:9:1 Symbol already defined", folder);
+	bird.refuse = text;
+	prefixes[0][0].weight = 50;
+	ck_assert_int_eq(apply_configure(apply, &config), 0);
+	apply_flush(apply);
+	ck_assert(LOOP_UNTIL(event, apply_status(apply)->alarm[0], 1000));
+	ck_assert_ptr_nonnull(strstr(apply_status(apply)->alarm, "last good one"));
+	ck_assert(LOOP_UNTIL(event, strstr(fragment_of("s0"), "weight = 100"), 500));
+	apply_want(apply, 0, 0, PREFIX_WANTED_WITHDRAW);
+	apply_flush(apply);
+	ck_assert_ptr_nonnull(strstr(fragment_of("s0"), "disabled;"));
+	ck_assert_ptr_nonnull(strstr(fragment_of("s0"), "weight = 100"));
+	ck_assert(LOOP_UNTIL(event, !is_up(0), 500));
+	bird.refuse = NULL;
+	apply_want(apply, 0, 0, PREFIX_WANTED_ANNOUNCE);
+	apply_flush(apply);
+	ck_assert(LOOP_UNTIL(event, settled(), 4000));
+	ck_assert_ptr_nonnull(strstr(fragment_of("s0"), "weight = 50"));
+	ck_assert_ptr_null(strstr(fragment_of("s0"), "disabled;"));
+	ck_assert(is_up(0));
+}
+END_TEST
+
+/* ---- a BIRD that is away, mute or no BIRD ---- */
+
+START_TEST (test_bird_1_is_refused) {
+	make_config(1);
+	bird.greeting = "0001 BIRD 1.6.8 ready.\n";
+	fake_start(&bird);
+	start_apply();
+	ck_assert(LOOP_UNTIL(event, apply_status(apply)->link == APPLY_LINK_REFUSED, 1000));
+	ck_assert_ptr_nonnull(strstr(apply_status(apply)->error, "BIRD 1.6.8"));
+	ck_assert(LOOP_UNTIL(event, is_ready, 2000));
+	want_all(PREFIX_WANTED_ANNOUNCE);
+	LOOP_FOR(event, 300);
+	ck_assert_uint_eq(bird.n_bytes, 0);
+	ck_assert_uint_eq(bird.n_connections, 1);
+	ck_assert_int_eq(apply_observed(apply, 0, 0)->announced, APPLY_UNKNOWN);
+}
+END_TEST
+
+/* No BIRD: the fragments tell what was found, and it is what BIRD does when it comes. */
+START_TEST (test_away_then_back) {
+	begin(2);
+	apply_want(apply, 1, 0, PREFIX_WANTED_WITHDRAW);
+	apply_flush(apply);
+	ck_assert(LOOP_UNTIL(event, settled(), 1000));
+	apply_free(apply);
+	fake_stop(&bird);
+	start_apply();
+	ck_assert(!is_ready);
+	ck_assert(LOOP_UNTIL(event, is_ready, 1500));
+	ck_assert_int_eq(apply_found(apply, 0, 0), PREFIX_WANTED_ANNOUNCE);
+	ck_assert_int_eq(apply_found(apply, 1, 0), PREFIX_WANTED_WITHDRAW);
+	ck_assert_int_eq(apply_status(apply)->link, APPLY_LINK_AWAY);
+	ck_assert_int_eq(apply_observed(apply, 0, 0)->announced, APPLY_UNKNOWN);
+	apply_want(apply, 0, 0, PREFIX_WANTED_WITHDRAW); /* dies while BIRD is away */
+	apply_flush(apply);
+	ck_assert(LOOP_UNTIL(event, strstr(fragment_of("s0"), "disabled;"), 100));
+	fake_start(&bird);
+	ck_assert(LOOP_UNTIL(event, settled(), 1000));
+	ck_assert(!is_up(0));
+	ck_assert(all_observed(APPLY_NO, 0) || LOOP_UNTIL(event, all_observed(APPLY_NO, 0), 500));
+}
+END_TEST
+
+/* Taken over from a killed agent: what is true is not said again, nor written. */
+START_TEST (test_adoption) {
+	unsigned told;
+
+	begin(2);
+	apply_want(apply, 1, 0, PREFIX_WANTED_WITHDRAW);
+	apply_flush(apply);
+	ck_assert(LOOP_UNTIL(event, settled(), 1000));
+	apply_free(apply); /* leaves everything as a killed one does */
+	told = bird.n_configure + bird.n_disable + bird.n_enable;
+	start_apply();
+	ck_assert(LOOP_UNTIL(event, is_ready, 900));
+	ck_assert_int_eq(apply_found(apply, 0, 0), PREFIX_WANTED_ANNOUNCE);
+	ck_assert_int_eq(apply_found(apply, 1, 0), PREFIX_WANTED_WITHDRAW);
+	apply_want(apply, 0, 0, PREFIX_WANTED_ANNOUNCE);
+	apply_want(apply, 1, 0, PREFIX_WANTED_WITHDRAW);
+	apply_flush(apply);
+	ck_assert(LOOP_UNTIL(event, settled(), 1000));
+	LOOP_FOR(event, 200);
+	ck_assert_uint_eq(bird.n_configure + bird.n_disable + bird.n_enable, told);
+	ck_assert_uint_eq(apply_status(apply)->commands_sent, 0);
+}
+END_TEST
+
+/* What nobody configures any more: disabled, its fragment removed, forgotten by one configure. */
+START_TEST (test_orphan) {
+	unsigned before;
+
+	begin(3);
+	apply_free(apply);
+	before = bird.n_configure;
+	config.n_services = 2;
+	start_apply();
+	ck_assert(LOOP_UNTIL(event, is_ready, 900));
+	apply_flush(apply);
+	ck_assert(LOOP_UNTIL(event, settled(), 1000));
+	ck_assert_uint_eq(bird.running.n, 2);
+	ck_assert_str_eq(fragment_of("s2"), "");
+	ck_assert_uint_eq(bird.n_configure, before + 1);
+	ck_assert(is_up(0) && is_up(1));
+}
+END_TEST
+
+/* A service with another name and the same prefix, over a restart of the agent: no flap. */
+START_TEST (test_renamed_over_restart) {
+	begin(1);
+	apply_free(apply);
+	(void)snprintf(names[0], sizeof(names[0]), "other");
+	bird.n_disable = 0;
+	start_apply();
+	ck_assert(LOOP_UNTIL(event, is_ready, 900));
+	ck_assert_int_eq(apply_found(apply, 0, 0), PREFIX_WANTED_ANNOUNCE);
+	apply_flush(apply);
+	ck_assert(LOOP_UNTIL(event, settled(), 1000));
+	ck_assert_uint_eq(bird.n_disable, 0);
+	ck_assert_uint_eq(bird.running.n, 1);
+	ck_assert(is_up(0));
+}
+END_TEST
+
+/* BIRD stops answering: the connection is given up within its deadline, and comes back. */
+START_TEST (test_mute) {
+	begin(1);
+	bird.mute = true;
+	apply_want(apply, 0, 0, PREFIX_WANTED_WITHDRAW);
+	apply_flush(apply);
+	ck_assert(LOOP_UNTIL(event, apply_status(apply)->link == APPLY_LINK_AWAY, 3000));
+	ck_assert_int_eq(apply_observed(apply, 0, 0)->announced, APPLY_UNKNOWN);
+	bird.mute = false;
+	ck_assert(LOOP_UNTIL(event, !is_up(0), 4000));
+	ck_assert(LOOP_UNTIL(event, settled(), 1000));
+}
+END_TEST
+
+START_TEST (test_garbage) {
+	begin(1);
+	bird.garbage = true;
+	apply_want(apply, 0, 0, PREFIX_WANTED_WITHDRAW);
+	apply_flush(apply);
+	ck_assert(LOOP_UNTIL(event, apply_status(apply)->link != APPLY_LINK_UP, 1000));
+	bird.garbage = false;
+	ck_assert(LOOP_UNTIL(event, settled() && !is_up(0), 3000));
+}
+END_TEST
+
+/* BIRD starts anew, with the fragments as they are: nothing to mend, and it is read again. */
+START_TEST (test_restart) {
+	begin(2);
+	fake_stop(&bird);
+	ck_assert(LOOP_UNTIL(event, apply_status(apply)->link == APPLY_LINK_AWAY, 500));
+	ck_assert_int_eq(apply_observed(apply, 0, 0)->exported, -1);
+	fake_start(&bird);
+	ck_assert(LOOP_UNTIL(event, settled() && all_observed(APPLY_YES, 1), 1000));
+	ck_assert_uint_eq(apply_status(apply)->repairs, 0);
+}
+END_TEST
+
+/* ---- somebody else ---- */
+
+START_TEST (test_drift) {
+	begin(2);
+	bird.running.protocols[0].up = false; /* by hand, with a push */
+	bird.running.protocols[1].up = false;
+	fake_push(&bird, "Disabling protocol somebody's");
+	ck_assert(LOOP_UNTIL(event, is_up(0) && is_up(1), 500));
+	ck_assert_uint_eq(apply_status(apply)->repairs, 2);
+	LOOP_FOR(event, 20);
+	bird.running.protocols[0].up = false; /* by hand, without: the slow timer */
+	ck_assert(LOOP_UNTIL(event, is_up(0) || is_up(1), 1500));
+}
+END_TEST
+
+/* Somebody undoes it as often as we mend: no flood, and a new withdrawal waits for nothing. */
+START_TEST (test_fight) {
+	struct monotime end = monotime_add_ms(clock_monotime(), 1500);
+	unsigned before;
+
+	begin(2);
+	before = bird.n_enable;
+	while (!monotime_reached(end, clock_monotime())) {
+		for (size_t i = 0; i < bird.running.n; i++)
+			if (strstr(bird.running.protocols[i].name, ":s0:"))
+				bird.running.protocols[i].up = false;
+		fake_push(&bird, "Disabling protocol by a madman");
+		LOOP_FOR(event, 5);
+	}
+	ck_assert_uint_le(bird.n_enable - before, 8);
+	apply_want(apply, 1, 0, PREFIX_WANTED_WITHDRAW);
+	apply_flush(apply);
+	ck_assert(LOOP_UNTIL(event, !is_up(1), 100));
+}
+END_TEST
+
+START_TEST (test_elsewhere) {
+	begin(1);
+	bird.other_exported = "direct1";
+	apply_want(apply, 0, 0, PREFIX_WANTED_WITHDRAW);
+	apply_flush(apply);
+	ck_assert(LOOP_UNTIL(
+		event, strcmp(apply_observed(apply, 0, 0)->elsewhere, "direct1") == 0, 1000));
+	ck_assert_int_eq(apply_observed(apply, 0, 0)->announced, APPLY_NO);
+	ck_assert_int_eq(apply_observed(apply, 0, 0)->exported, 0);
+	bird.other_exported = NULL;
+	bird.other_preferred = "direct1";
+	apply_want(apply, 0, 0, PREFIX_WANTED_ANNOUNCE);
+	apply_flush(apply);
+	ck_assert(LOOP_UNTIL(event, settled(), 1000));
+	/* Ours is up and not the best. */
+	ck_assert(LOOP_UNTIL(event,
+		apply_observed(apply, 0, 0)->announced == APPLY_NO &&
+			strcmp(apply_observed(apply, 0, 0)->elsewhere, "direct1") == 0,
+		1000));
+}
+END_TEST
+
+/* The fragment is changed and deleted by somebody: ours again, counted; BIRD is told nothing. */
+START_TEST (test_fragment_repaired) {
+	char good[8192];
+	unsigned told;
+
+	begin(1);
+	(void)snprintf(good, sizeof(good), "%s", fragment_of("s0"));
+	told = bird.n_configure + bird.n_disable + bird.n_enable;
+	write_fragment("s0", "protocol static 'redshank:s0:192.0.2.1' {\n");
+	ck_assert(LOOP_UNTIL(event, strcmp(fragment_of("s0"), good) == 0, 500));
+	ck_assert(LOOP_UNTIL(event, apply_status(apply)->fragments_repaired == 1, 500));
+	LOOP_FOR(event, 100);
+	ck_assert_uint_eq(apply_status(apply)->fragments_repaired, 1);
+	ck_assert_uint_eq(bird.n_configure + bird.n_disable + bird.n_enable, told);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("bird/apply");
+	TCase *tc = tcase_create("apply");
+	SRunner *runner;
+	int failed;
+
+	log_init(getenv("REDSHANK_TEST_LOG") ? LOG_DEBUG : LOG_EMERG, true);
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_set_timeout(tc, 30);
+	tcase_add_test(tc, test_first_start);
+	tcase_add_test(tc, test_health_is_no_configure);
+	tcase_add_test(tc, test_flip_in_flight);
+	tcase_add_test(tc, test_same_configuration);
+	tcase_add_test(tc, test_many_changes_two_configures);
+	tcase_add_test(tc, test_in_progress_is_not_settled);
+	tcase_add_test(tc, test_queued_configure_resurrects);
+	tcase_add_test(tc, test_death_behind_configure);
+	tcase_add_test(tc, test_refused_not_ours);
+	tcase_add_test(tc, test_refused_ours);
+	tcase_add_test(tc, test_bird_1_is_refused);
+	tcase_add_test(tc, test_away_then_back);
+	tcase_add_test(tc, test_adoption);
+	tcase_add_test(tc, test_orphan);
+	tcase_add_test(tc, test_renamed_over_restart);
+	tcase_add_test(tc, test_mute);
+	tcase_add_test(tc, test_garbage);
+	tcase_add_test(tc, test_restart);
+	tcase_add_test(tc, test_drift);
+	tcase_add_test(tc, test_fight);
+	tcase_add_test(tc, test_elsewhere);
+	tcase_add_test(tc, test_fragment_repaired);
+	suite_add_tcase(suite, tc);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_NORMAL);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed == 0 ? 0 : 1;
+}
