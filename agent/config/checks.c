@@ -39,7 +39,7 @@ static const char *misspelt_type(json_t *object)
 static void report_type(struct load *l, const struct path *path, json_t *object, json_t *value)
 {
 	const char *name = json_string_value(value), *hint = "";
-	_cleanup_buffer_ struct buffer known;
+	_cleanup_buffer_ struct buffer known = {0};
 	struct nearest nearest;
 	char meant[VALUE_TEXT_MAX + 40] = "", shown[VALUE_TEXT_MAX];
 	const char *key = value ? NULL : misspelt_type(object);

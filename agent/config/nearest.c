@@ -1,6 +1,6 @@
 /*
  * Edit distance with neighbouring letters swapped counted as one (optimal string alignment), upper
- * and lower case and '-' and '_' taken as the same letter. A third of the word may be wrong: more
+ * and lower case taken as the same letter. A third of the word may be wrong: more
  * would offer "node" for "load".
  */
 #include "agent/config/nearest.h"
@@ -13,7 +13,7 @@ static char fold(char c)
 {
 	if (c >= 'A' && c <= 'Z')
 		return (char)(c - 'A' + 'a');
-	return c == '-' ? '_' : c;
+	return c;
 }
 
 static unsigned min3(unsigned a, unsigned b, unsigned c)

@@ -403,7 +403,7 @@ static void list_keys(struct buffer *b, struct nearest *nearest, const struct sc
 static void report_unknown_key(struct report *r, const struct path *path,
 	const struct schema *first, const struct schema *second)
 {
-	_cleanup_buffer_ struct buffer known;
+	_cleanup_buffer_ struct buffer known = {0};
 	struct nearest nearest;
 
 	buffer_init(&known, 1024);

@@ -133,7 +133,7 @@ static int read_all(int fd, const char *path, struct buffer *b, struct problems 
 static int read_file(struct sources *s, const char *path, struct problems *problems)
 {
 	_cleanup_close_ int fd = -1;
-	_cleanup_buffer_ struct buffer b;
+	_cleanup_buffer_ struct buffer b = {0};
 	int r;
 
 	buffer_init(&b, SOURCES_FILE_MAX);

@@ -261,6 +261,30 @@ START_TEST (weights_of_the_node) {
 }
 END_TEST
 
+/* Prefixes that are alike are told from each other, in any order. */
+START_TEST (near_prefixes_are_not_the_same) {
+	_cleanup_config_ struct config *c = NULL;
+	struct config *none = NULL;
+	const struct config_prefix *prefixes;
+
+	assert_good(load_text(&c,
+		"{\"node\":\"n\",\"services\":{\"s\":{\"prefixes\":{\"192.0.2.3/32\":7,"
+		"\"192.0.2.1/32\":7,\"192.0.2.4/32\":7,\"192.0.2.2/32\":7,\"192.0.2.0/24\":7,"
+		"\"2001:db8::1/128\":7,\"2001:db8::/64\":7,\"192.0.2.0/25\":7}}},\"weights\":{"
+		"\"n\":{\"192.0.2.2/32\":1,\"192.0.2.0/24\":2,\"2001:db8::/64\":3}}}"));
+	prefixes = c->services[0].prefixes;
+	for (size_t i = 0; i < 8; i++)
+		ck_assert_uint_eq(prefixes[i].weight, i == 3 ? 1 : i == 4 ? 2 : i == 6 ? 3 : 7);
+	assert_only(
+		load_text(&none, "{\"node\":\"n\",\"services\":{\"s\":{\"prefixes\":{"
+				 "\"2001:db8::1/128\":7,\"192.0.2.1/32\":7,\"2001:db8::2/128\":7}},"
+				 "\"t\":{\"prefixes\":{\"2001:db8:0::1/128\":1}}}}"),
+		"a: services.t.prefixes[\"2001:db8:0::1/128\"]: got \"2001:db8:0::1/128\"; "
+		"expected each prefix in one place only: a: "
+		"services.s.prefixes[\"2001:db8::1/128\"] is the same");
+}
+END_TEST
+
 START_TEST (address_check_is_inherited) {
 	_cleanup_config_ struct config *c = NULL;
 
@@ -445,6 +469,7 @@ static Suite *suite(void)
 	tcase_add_test(t, timing_is_inherited_and_cut);
 	tcase_add_test(t, identity_tells_what_is_done);
 	tcase_add_test(t, weights_of_the_node);
+	tcase_add_test(t, near_prefixes_are_not_the_same);
 	tcase_add_test(t, address_check_is_inherited);
 	tcase_add_test(t, node_is_the_host);
 	tcase_add_test(t, an_empty_group_is_nobody);
