@@ -264,7 +264,8 @@ class Wire:
         with self._changed:
             return [
                 e for e in self.events
-                if e.time >= when and (kinds is None or e.kind in kinds) and edge in (None, e.edge) and prefix in (None, e.prefix)
+                if e.time >= when and (kinds is None or e.kind in kinds)
+                and edge in (None, e.edge) and prefix in (None, e.prefix)
             ]
 
     def lost(self):
