@@ -1,0 +1,95 @@
+"""A08: temporary and backup files in an include directory.
+
+The agent is killed again and again while it rewrites its fragments; whatever is left must be read by
+BIRD, must never announce a withdrawn prefix, and the next agent cleans it up.
+"""
+
+import os
+import random
+import signal
+import time
+
+from lib.case import check, eventually, main
+from lib.site import Site
+
+ROUNDS = 40
+PREFIXES = [f"192.0.2.{i}/32" for i in range(101, 141)]
+
+
+def flag(site):
+    return os.path.join(site.dir, "flag")
+
+
+def make_site():
+    site = Site(edges=1, services=False)
+    edge = site.edges[0]
+    for prefix in PREFIXES:
+        edge.add_address(prefix.split("/")[0])
+    open(flag(site), "w").close()
+    timing = {"interval": "100ms", "fast_interval": "100ms", "timeout": "100ms", "rise": 1, "fall": 1}
+    edge.agent.config["services"] = {
+        "many": {
+            "prefixes": {p: 100 for p in PREFIXES},
+            "checks": {"flag": {"type": "exec", "command": ["/usr/bin/test", "-e", flag(site)], **timing}},
+        }
+    }
+    return site
+
+
+def parses(edge):
+    done = edge.host.run(["bird", "-p", "-c", edge.bird.conf], check=False)
+    return done.returncode == 0, done.stderr
+
+
+def visible(edge):
+    return sorted(n for n in os.listdir(edge.fragments) if not n.startswith("."))
+
+
+def test_killed(site):
+    """Killed at any moment of a rewrite, forty times: BIRD reads what is left, and it is one file."""
+    edge = site.edges[0]
+    seed = int(os.environ.get("SEED", time.time()))
+    print(f"seed {seed}")
+    chance = random.Random(seed)
+    edge.agent.start()
+    site.wait_announced(PREFIXES[0], "edge1")
+    for weight in range(200, 200 + ROUNDS):
+        edge.agent.config["services"]["many"]["prefixes"] = {p: weight for p in PREFIXES}
+        edge.agent.reload()
+        begun, pause = time.monotonic(), chance.uniform(0, 0.012)
+        while time.monotonic() - begun < pause:  # the moment is what this test is about
+            pass
+        edge.agent.kill()
+        good, said = parses(edge)
+        check(good, "bird -p takes what is left", said, os.listdir(edge.fragments))
+        check(visible(edge) == ["many.conf"], "no file that BIRD would include", os.listdir(edge.fragments))
+        edge.agent.start()
+    edge.agent.wait_status(lambda s: s["bird"]["settled"], what="settled")
+    check(not [n for n in os.listdir(edge.fragments) if n.endswith(".new")], "stale files are cleaned", os.listdir(edge.fragments))
+    check(len([e for e in site.wire.events if e.kind == "withdraw"]) == 0, "nobody lost a route")
+
+
+def test_foreign_files(site):
+    """An editor's backup and a half-written file beside ours: told once, left alone, not read by `*.conf`."""
+    edge = site.edges[0]
+    mark = len(edge.agent.text())
+    for name in ("many.conf~", ".many.conf.swp", "many.conf.bak"):
+        with open(os.path.join(edge.fragments, name), "w", encoding="utf-8") as f:
+            f.write("protocol static '")
+    with open(os.path.join(edge.fragments, "operators.conf"), "w", encoding="utf-8") as f:
+        f.write("# the operator's own\n")
+    edge.agent.wait_log("operators.conf is not the agent's", after=mark)
+    check(parses(edge)[0], "BIRD reads the folder")
+    edge.agent.stop(signal.SIGUSR2)
+    edge.agent.start()
+    edge.agent.wait_status(lambda s: s["bird"]["settled"], what="settled")
+    check({"many.conf~", "many.conf.bak", "operators.conf"} <= set(os.listdir(edge.fragments)), "left alone")
+
+
+def test_mode(site):
+    """Our file is 0640: BIRD's group reads it, others do not."""
+    mode = os.stat(os.path.join(site.edges[0].fragments, "many.conf")).st_mode & 0o777
+    check(mode == 0o640, "mode 0640", oct(mode))
+
+
+main(make_site)
