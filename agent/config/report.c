@@ -115,10 +115,16 @@ const char *path_format(const struct path *path, char buf[PATH_TEXT_MAX])
 static void report(struct report *r, enum problem_level level, const struct path *path,
 	const char *got, const char *format, va_list ap)
 {
-	const char *file = sources_origin(r->sources, path);
 	_cleanup_free_ char *text = NULL;
 	char where[PATH_TEXT_MAX];
+	const char *file;
 
+	/* A file of 4 MiB can hold 300,000 mistakes: they are counted, not written. */
+	if (report_is_full(r)) {
+		problems_add(r->problems, level, "and more");
+		return;
+	}
+	file = sources_origin(r->sources, path);
 	if (vasprintf(&text, format, ap) < 0) {
 		text = NULL;
 		(void)report_no_memory(r);
@@ -164,6 +170,11 @@ void report_warning(struct report *r, const struct path *path, const char *text,
 size_t report_count(const struct report *r)
 {
 	return r->problems->n_errors;
+}
+
+bool report_is_full(const struct report *r)
+{
+	return r->problems->n >= PROBLEMS_MAX;
 }
 
 bool report_no_memory(struct report *r)

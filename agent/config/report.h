@@ -56,6 +56,9 @@ void report_warning(struct report *r, const struct path *path, const char *text,
 /* Errors so far: the same number before and after a step says that the step was clean. */
 size_t report_count(const struct report *r);
 
+/* True once further problems are only counted: no need to look for words for them. */
+bool report_is_full(const struct report *r);
+
 /* Notes that there is no memory. Returns false, for `return report_no_memory(r)`. */
 bool report_no_memory(struct report *r);
 

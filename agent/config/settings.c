@@ -408,8 +408,10 @@ static void report_unknown_key(struct report *r, const struct path *path,
 
 	buffer_init(&known, 1024);
 	nearest_init(&nearest, path->key);
-	list_keys(&known, &nearest, first);
-	list_keys(&known, &nearest, second);
+	if (!report_is_full(r)) {
+		list_keys(&known, &nearest, first);
+		list_keys(&known, &nearest, second);
+	}
 	if (nearest.best)
 		report_got(r, path, "an unknown key", "one of %s; did you mean \"%s\"?",
 			buffer_string(&known), nearest.best);
