@@ -11,8 +11,9 @@
  * by itself. Errors: -ETIMEDOUT, -ECONNRESET (closed), -EBADMSG (not a BIRD, or not a reply), and
  * connect(2)'s own; the text begins with "bird: ".
  *
- * Commands are written as they are sent, without waiting for the replies before them: BIRD works
- * them off in order. What must not be pipelined (`configure`) is the caller's to hold back.
+ * Commands are written as they are sent, without waiting for the replies before them (but for very
+ * many, see client_send()): BIRD works them off in order. What must not be pipelined (`configure`)
+ * is the caller's to hold back.
  */
 #include <systemd/sd-event.h>
 
@@ -36,9 +37,8 @@ struct client_ops {
 	void *userdata;
 };
 
-#define CLIENT_DEADLINE_MS                                                    \
-	2000 /* of connect and greeting, and of a command that names no other \
-	      */
+/* Of the greeting, and of a command that names no other. */
+#define CLIENT_DEADLINE_MS 2000
 
 /* Over the socket. Connects at once (non-blocking); the outcome comes by callback, never inside the
  * call. Heap. 0 or negative errno. */
@@ -56,7 +56,8 @@ void client_free(struct client *c);
 
 /*
  * Sends one command (without newline; asserted to be one line). It is written before this returns
- * if the socket takes it; `fn` (or NULL) is called from the loop, never inside the call.
+ * unless 1,000 bytes of commands are unanswered: BIRD hangs up when it is given more at once, and
+ * the rest follows as it answers. `fn` (or NULL) is called from the loop, never inside the call.
  * `deadline_ms` 0 is CLIENT_DEADLINE_MS. 0, -ENOTCONN (before the greeting, after a loss), -ENOMEM,
  * or -ENOBUFS when more than CLIENT_WAITING_MAX or 1 MiB wait; then `fn` is not called.
  */

@@ -16,9 +16,9 @@
 
 #include "agent/bird/client.h"
 
-#define CLIENT_COMMAND_MAX                                                    \
-	4000 /* bytes; BIRD reads lines of 4096 (CLI_RX_BUF_SIZE, nest/cli.h) \
-	      */
+/* Bytes of a command with its NUL. BIRD reads into a buffer of 1,024 and takes a full one without a
+ * newline for the end of the connection (see CLIENT_BATCH_MAX in client.c). */
+#define CLIENT_COMMAND_MAX 1000
 
 struct client_command {
 	struct client_command *next;

@@ -249,12 +249,12 @@ END_TEST
 START_TEST (longest_reply) {
 	static const struct {
 		const char *line;
-		size_t least; /* lines that must be taken */
+		size_t least, most; /* lines that must be taken, and may be */
 	} rows[] = {
 		{" redshank:dns:2001:db8:1111:2222:3333:4444:5555:6666 Static     redshank6  up  "
 		 "x\n",
-			75000},
-		{" \n", 300000},
+			75000, 100000},
+		{" \n", 300000, 600000},
 	};
 
 	for (size_t i = 0; i < ELEMENTSOF(rows); i++) {
@@ -267,7 +267,7 @@ START_TEST (longest_reply) {
 		while (n < REPLY_MAX &&
 			reply_parser_feed(p, rows[i].line, strlen(rows[i].line), &error) == 0)
 			n++;
-		ck_assert_uint_lt(n, REPLY_MAX);
+		ck_assert_uint_le(n, rows[i].most);
 		ck_assert_uint_ge(n, rows[i].least);
 		ck_assert_ptr_nonnull(strstr(error.text, "begin"));
 		ck_assert_uint_eq(told.n_replies, 0);
