@@ -14,7 +14,9 @@ import subprocess
 from lib.netns import Cannot, Lab, Process, find
 from lib.wait import until
 
-HIERARCHIES = ("/sys/fs/cgroup/systemd", "/sys/fs/cgroup/unified")
+# cgroup v1 beside v2 (hybrid), or v2 alone.
+HYBRID = ("/sys/fs/cgroup/systemd", "/sys/fs/cgroup/unified")
+HIERARCHIES = HYBRID if os.path.exists(HYBRID[0]) else ("/sys/fs/cgroup",)
 BOOT = (
     "systemd.unit=basic.target",
     "systemd.mask=systemd-firstboot.service",
@@ -29,7 +31,7 @@ class Machine:
         if not find("systemd-nspawn"):
             raise Cannot("not installed: systemd-container")
         if not all(os.access(path, os.W_OK) for path in HIERARCHIES):
-            raise Cannot("no systemd cgroup hierarchies (/sys/fs/cgroup/systemd and unified)")
+            raise Cannot(f"no cgroup hierarchy to write to ({', '.join(HIERARCHIES)})")
         self.own_lab = lab is None
         self.lab = lab or Lab()
         self.host = self.lab.host("machine")
