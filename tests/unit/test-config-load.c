@@ -285,6 +285,51 @@ START_TEST (near_prefixes_are_not_the_same) {
 }
 END_TEST
 
+/* What BIRD 2.0.12 was seen to ignore ("Ignoring bogus route") and what it was seen to announce. */
+START_TEST (prefixes_that_bird_announces) {
+	static const struct {
+		const char *prefix;
+		bool announced;
+	} rows[] = {
+		{"127.0.0.9/32", false},
+		{"224.1.1.1/32", false},
+		{"239.255.0.0/16", false},
+		{"0.1.2.3/32", false},
+		{"255.255.255.255/32", false},
+		{"0.0.0.0/0", false},
+		{"::/0", false},
+		{"::1/128", false},
+		{"::/128", false},
+		{"::127.0.0.1/128", false},
+		{"fe80::1/128", false},
+		{"febf::/16", false},
+		{"ff02::1/128", false},
+		{"240.1.1.1/32", true},
+		{"169.254.1.1/32", true},
+		{"10.0.0.1/32", true},
+		{"128.0.0.0/1", true},
+		{"4000::1/128", true},
+		{"64:ff9b::1/128", true},
+		{"::192.0.2.1/128", true},
+		{"::ffff:192.0.2.1/128", true},
+		{"fc00::1/128", true},
+		{"fec0::1/128", true},
+	};
+
+	for (size_t i = 0; i < ELEMENTSOF(rows); i++) {
+		_cleanup_config_ struct config *c = NULL;
+		_cleanup_free_ char *text = NULL;
+
+		ck_assert(asprintf(&text,
+				  "{\"node\":\"n\",\"services\":{\"s\":{\"prefixes\":{"
+				  "\"%s\":7}}}}",
+				  rows[i].prefix) > 0);
+		ck_assert_msg(
+			(load_text(&c, text) == 0) == rows[i].announced, "%s", rows[i].prefix);
+	}
+}
+END_TEST
+
 START_TEST (address_check_is_inherited) {
 	_cleanup_config_ struct config *c = NULL;
 
@@ -470,6 +515,7 @@ static Suite *suite(void)
 	tcase_add_test(t, identity_tells_what_is_done);
 	tcase_add_test(t, weights_of_the_node);
 	tcase_add_test(t, near_prefixes_are_not_the_same);
+	tcase_add_test(t, prefixes_that_bird_announces);
 	tcase_add_test(t, address_check_is_inherited);
 	tcase_add_test(t, node_is_the_host);
 	tcase_add_test(t, an_empty_group_is_nobody);

@@ -253,6 +253,42 @@ START_TEST (files_that_are_too_much) {
 }
 END_TEST
 
+START_TEST (files_that_are_many) {
+	_cleanup_sources_ struct sources s;
+	char name[32];
+	int r = 0;
+
+	put("main.json", "{}");
+	ck_assert_int_eq(mkdir(at("conf.d"), 0755), 0);
+	for (int i = 0; i < SOURCES_FILES_MAX; i++) {
+		(void)snprintf(name, sizeof(name), "conf.d/%d.json", i);
+		put(name, "{}");
+	}
+	sources_init(&s);
+	ck_assert_int_eq(sources_read(&s, at("main.json"), &problems), 0);
+	ck_assert_uint_eq(s.n, SOURCES_FILES_MAX + 1);
+	put("conf.d/a.json", "{}");
+	assert_refused("conf.d: got 1001 files; expected at most 1000");
+	for (int i = 0; i < SOURCES_FILES_MAX; i++) {
+		(void)snprintf(name, sizeof(name), "conf.d/%d.json", i);
+		ck_assert_int_eq(unlink(at(name)), 0);
+	}
+	/* All together: four files of 4 MiB, and one byte. */
+	sources_done(&s);
+	for (unsigned i = 0; i <= SOURCES_TOTAL_MAX / SOURCES_FILE_MAX; i++) {
+		_cleanup_free_ char *text = malloc(SOURCES_FILE_MAX);
+
+		memset(text, ' ', SOURCES_FILE_MAX);
+		memcpy(text, "{}", 2);
+		ck_assert_int_eq(r, 0);
+		r = sources_add_text(&s, "f", text, i < 4 ? SOURCES_FILE_MAX : 2, &problems);
+	}
+	ck_assert_int_eq(r, -EINVAL);
+	ck_assert_str_eq(problems.items[0].text,
+		"f: got more than 16 MiB in all files together; expected less");
+}
+END_TEST
+
 START_TEST (files_of_the_folder) {
 	_cleanup_sources_ struct sources s;
 	const struct path top = {.key = "x"}, one = {.parent = &top, .key = "one"},
@@ -321,6 +357,7 @@ static Suite *suite(void)
 	tcase_add_checked_fixture(files, make_folder, remove_folder);
 	tcase_add_test(files, files_that_are_none);
 	tcase_add_test(files, files_that_are_too_much);
+	tcase_add_test(files, files_that_are_many);
 	tcase_add_test(files, files_of_the_folder);
 	suite_add_tcase(s, parts);
 	suite_add_tcase(s, files);
