@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "agent/base/clock.h"
 #include "agent/bird/apply_state.h"
 
 /* Where the name stands or would stand. */
@@ -224,26 +225,29 @@ bool apply_prefix_is_up(const struct apply *a, const struct prefix *prefix, bool
 }
 
 /*
- * A protocol that is no longer configured, but whose prefixes are all wanted still, under another
- * name (the service was renamed, a prefix moved, a service grew past NAMES_SINGLE_MAX): it is not
- * disabled, for then a healthy prefix would be gone until the `configure` that brings the new one.
- * That `configure` removes the old and adds the new at once, without a withdrawal on the wire
- * (seen with 2.0.12). As soon as one of its prefixes is not wanted any more, it is disabled.
+ * A protocol that is no longer configured, while prefixes that it announces are wanted still, under
+ * another name (the service was renamed, a prefix moved, a service grew past NAMES_SINGLE_MAX or
+ * shrank). It is not disabled, for then healthy prefixes would be gone until the `configure` that
+ * brings the new protocols. That `configure` removes the old and adds the new at once, without a
+ * withdrawal on the wire (seen with 2.0.12). Where BIRD refuses to configure, or does not come to
+ * rest, it is disabled as soon as one of its prefixes is not wanted any more: one that is announced
+ * wrongly is worse than some that are not.
  */
 static bool apply_is_replaced(const struct apply *a, const struct apply_protocol *p)
 {
-	bool all_seen_up = true;
+	bool stuck = a->refused || (a->busy && monotime_since_us(a->busy_since, clock_monotime()) >
+						       APPLY_BUSY_STUCK_US);
+	bool all_wanted = true, waits = false;
 
-	if (p->n_held == 0)
-		return false;
 	for (size_t i = 0; i < p->n_held; i++) {
 		bool seen_up = false;
 
 		if (!apply_prefix_is_up(a, &p->held[i], &seen_up))
-			return false;
-		all_seen_up = all_seen_up && seen_up;
+			all_wanted = false;
+		else if (!seen_up)
+			waits = true;
 	}
-	return !all_seen_up;
+	return waits && (all_wanted || !stuck);
 }
 
 enum plan_step apply_plan(const struct apply *a, const struct apply_protocol *p)

@@ -482,7 +482,7 @@ static bool read_is_time(const struct apply *a)
 	if (!read_ready(a) || !a->observed_once)
 		return false;
 	if (a->busy)
-		return monotime_since_us(a->busy_since, clock_monotime()) > 500000;
+		return monotime_since_us(a->busy_since, clock_monotime()) > APPLY_BUSY_STUCK_US;
 	return !a->unconfirmed;
 }
 
@@ -569,7 +569,8 @@ void apply_read_push(struct apply *a, const char *text)
 		if (p && ((p->seen == PLAN_SEEN_DOWN && strncmp(text, "Disabling ", 10) == 0) ||
 				 (p->seen == PLAN_SEEN_UP && strncmp(text, "Enabling ", 9) == 0)))
 			return;
-	} else if (!strstr(text, "econfigur") && !strstr(text, "protocol ")) {
+	} else if (!strstr(text, "econfigur") && !strstr(text, "protocol ") &&
+		   text[0] != '<') { /* "<12 messages lost>": any of these may be among them */
 		return;
 	}
 	if (a->configure != APPLY_CONFIGURE_NONE)

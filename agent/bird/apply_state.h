@@ -39,17 +39,18 @@
 
 #define APPLY_BODY_OTHER 1 /* loaded is known not to be ours. A hash; 1 is as good as never. */
 
-#define APPLY_POLL_MS 50	  /* `configure status` while BIRD reconfigures */
-#define APPLY_TICK_MS 1000	  /* the slow timer, */
-#define APPLY_TICK_LARGE_MS 10000 /* with more than APPLY_LARGE protocols, whose list is long */
-#define APPLY_LARGE 300		  /* protocols */
-#define APPLY_TICKS_FULL 10	  /* on each so manieth short tick, ... */
-#define APPLY_TICK_READS 64	  /* ... so many prefixes are read back though nothing changed */
-#define APPLY_READS_MAX 32	  /* queries under way on the reading connection */
-#define APPLY_SINGLES_MAX 1024	  /* commands under way on the other one */
-#define APPLY_READY_MS 1000	  /* BIRD has this long to answer before the files tell */
-#define APPLY_CONFIGURE_MS 60000  /* for one `configure`: the parse of a huge bird.conf */
-#define APPLY_RETRY_MIN_MS 1000	  /* after a refused `configure`, doubling */
+#define APPLY_POLL_MS 50	   /* `configure status` while BIRD reconfigures */
+#define APPLY_TICK_MS 1000	   /* the slow timer, */
+#define APPLY_TICK_LARGE_MS 10000  /* with more than APPLY_LARGE protocols, whose list is long */
+#define APPLY_LARGE 300		   /* protocols */
+#define APPLY_TICKS_FULL 10	   /* on each so manieth short tick, ... */
+#define APPLY_TICK_READS 64	   /* ... so many prefixes are read back though nothing changed */
+#define APPLY_READS_MAX 32	   /* queries under way on the reading connection */
+#define APPLY_SINGLES_MAX 1024	   /* commands under way on the other one */
+#define APPLY_READY_MS 1000	   /* BIRD has this long to answer before the files tell */
+#define APPLY_CONFIGURE_MS 60000   /* for one `configure`: the parse of a huge bird.conf */
+#define APPLY_BUSY_STUCK_US 500000 /* BIRD does not come to rest: it is not waited for */
+#define APPLY_RETRY_MIN_MS 1000	   /* after a refused `configure`, doubling */
 #define APPLY_RETRY_MAX_MS 60000
 #define APPLY_CHECK_AFTER_MS 1000 /* `configure check` behind a health command: see commands */
 #define APPLY_CHECK_EVERY_MS 60000

@@ -125,6 +125,16 @@ static int reply_code(const char *line, size_t n)
 }
 
 /* The growing line is whole: `bytes` ends with its NUL, which takes the newline's place. */
+/* "<151 messages lost>", without a '+', where asynchronous lines overran the buffer that `echo` asked
+ * for (cli_copy_message() of nest/cli.c). */
+static bool reply_is_lost_notice(const char *line, size_t n)
+{
+	static const char end[] = " messages lost>";
+	size_t digits = n > 0 && line[0] == '<' ? strspn(line + 1, "0123456789") : 0;
+
+	return digits > 0 && strcmp(line + 1 + digits, end) == 0;
+}
+
 static int reply_line(struct reply_parser *p, struct error *ret_error)
 {
 	const char *line = p->bytes.data + p->line_start;
@@ -135,8 +145,8 @@ static int reply_line(struct reply_parser *p, struct error *ret_error)
 
 	if (memchr(line, '\0', n))
 		return reply_bad(p, line, n, "a NUL in a line", ret_error);
-	if (line[0] == '+') {
-		p->ops.push(p->ops.userdata, line + 1);
+	if (line[0] == '+' || reply_is_lost_notice(line, n)) {
+		p->ops.push(p->ops.userdata, line[0] == '+' ? line + 1 : line);
 		p->bytes.length = p->line_start;
 		return 0;
 	}
