@@ -89,13 +89,14 @@ static int apply_on_poll(sd_event_source *source, uint64_t us, void *userdata)
 static int apply_on_tick(sd_event_source *source, uint64_t us, void *userdata)
 {
 	struct apply *a = userdata;
-	uint64_t ms = a->n_protocols > APPLY_LARGE ? APPLY_TICK_LARGE_MS : APPLY_TICK_MS;
+	bool large = a->n_protocols > APPLY_LARGE && a->told_of_changes;
+	uint64_t ms = large ? APPLY_TICK_LARGE_MS : APPLY_TICK_MS;
 
 	if (a->ready && a->flushed)
 		apply_files_tick(a);
 	if (a->status.link == APPLY_LINK_UP) {
 		a->observe_wanted = a->status_wanted = true;
-		if (ms == APPLY_TICK_LARGE_MS || ++a->ticks % APPLY_TICKS_FULL == 0)
+		if (large || ++a->ticks % APPLY_TICKS_FULL == 0)
 			apply_read_some(a);
 	}
 	(void)sd_event_source_set_time_relative(source, ms * 1000);

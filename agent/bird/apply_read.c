@@ -526,11 +526,20 @@ static void read_ignored(void *userdata, int error, const struct reply *reply)
 		log_debug("bird: %04d %s", reply->code, reply->text);
 }
 
+/* BIRD 3 has no `echo`: then the short tick must find what others do. */
+static void read_on_echo(void *userdata, int error, const struct reply *reply)
+{
+	struct apply *a = userdata;
+
+	a->told_of_changes = reply && reply->code == 0;
+}
+
 void apply_read_greeted(struct apply *a)
 {
+	a->told_of_changes = false;
 	if (!a->birdc) {
 		/* Messages of the kind of "Reconfigured", in a buffer of this size. */
-		(void)client_send(a->reading.client, CLIENT_DEADLINE_MS, read_ignored, a,
+		(void)client_send(a->reading.client, CLIENT_DEADLINE_MS, read_on_echo, a,
 			"echo { info } 4096");
 		(void)client_send(
 			a->reading.client, CLIENT_DEADLINE_MS, read_ignored, a, "restrict");

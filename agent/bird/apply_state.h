@@ -39,9 +39,11 @@
 
 #define APPLY_BODY_OTHER 1 /* loaded is known not to be ours. A hash; 1 is as good as never. */
 
-#define APPLY_POLL_MS 50	   /* `configure status` while BIRD reconfigures */
-#define APPLY_TICK_MS 1000	   /* the slow timer, */
-#define APPLY_TICK_LARGE_MS 10000  /* with more than APPLY_LARGE protocols, whose list is long */
+#define APPLY_POLL_MS 50   /* `configure status` while BIRD reconfigures */
+#define APPLY_TICK_MS 1000 /* the slow timer, */
+#define APPLY_TICK_LARGE_MS                                                                     \
+	10000			   /* with more than APPLY_LARGE protocols, whose list is long, \
+				      where BIRD tells of changes by itself */
 #define APPLY_LARGE 300		   /* protocols */
 #define APPLY_TICKS_FULL 10	   /* on each so manieth short tick, ... */
 #define APPLY_TICK_READS 64	   /* ... so many prefixes are read back though nothing changed */
@@ -241,7 +243,8 @@ struct apply {
 
 	bool observe_wanted, observe_sent, observed_once;
 	uint64_t observe_asked;
-	bool life_known; /* `life` holds */
+	bool told_of_changes; /* BIRD pushes lines on the reading connection */
+	bool life_known;      /* `life` holds */
 	struct observe_status life;
 	bool life_expected; /* our own configure changes it */
 	struct apply_session *sessions;

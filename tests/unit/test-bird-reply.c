@@ -155,6 +155,8 @@ static const struct shape {
 	{"before the first blank", "1007-a\n+p\n+q\n b\n+r\n0000 \n+s\n",
 		"push|p\npush|q\npush|r\n1007|a\n1007|b\n0|\nend\npush|s\n"},
 	{"an empty asynchronous line", "+\n", "push|\n"},
+	{"asynchronous lines that were lost", "1007-a\n<151 messages lost>\n+p\n0000 \n",
+		"push|<151 messages lost>\npush|p\n1007|a\n0|\nend\n"},
 	{"an asynchronous line that looks like a reply", "+0000 \n", "push|0000 \n"},
 	{"two replies in one piece", "0004 a\n0005 b\n", "4|a\nend\n5|b\nend\n"},
 	{"UTF-8 is none of our business", "1002-caf\xc3\xa9\n0000 \n",
