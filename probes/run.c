@@ -33,6 +33,8 @@
 
 #define ACCURACY_US 1000
 #define LATE_US 100000
+/* Waking up costs as much as an attempt, so a few of them share it. */
+#define SPREAD_STEP_MS 25
 
 struct run_check {
 	struct probe probe;
@@ -285,9 +287,12 @@ void run_check_now(struct run_check *r)
 
 uint64_t run_spread_ms(uint64_t interval_ms, unsigned index, unsigned n)
 {
+	uint64_t ms;
+
 	if (n == 0)
 		return 0;
-	return interval_ms / n * (index % n) + interval_ms % n * (index % n) / n;
+	ms = interval_ms / n * (index % n) + interval_ms % n * (index % n) / n;
+	return interval_ms < 10 * SPREAD_STEP_MS ? ms : ms - ms % SPREAD_STEP_MS;
 }
 
 void probe_report(struct probe *p, enum check_outcome outcome, const char *reason_format, ...)

@@ -35,7 +35,8 @@ void run_check_free(struct run_check *r);
 void run_check_now(struct run_check *r);
 
 /* When the first of n checks of one interval starts, so that they do not all run at once: an offset
- * in ms below interval_ms, even over the n. */
+ * in ms below interval_ms, even over the n, in steps of 25 ms where the interval is 250 ms or more:
+ * an idle agent wakes up 40 times a second at most, however many checks it has. */
 uint64_t run_spread_ms(uint64_t interval_ms, unsigned index, unsigned n);
 
 #endif

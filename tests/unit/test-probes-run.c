@@ -168,8 +168,20 @@ START_TEST (now_does_not_disturb_an_attempt) {
 END_TEST
 
 START_TEST (spread_is_even) {
+	unsigned in_step[40] = {0};
+
+	/* In steps, so that few wake-ups serve many checks, and as many in each. */
+	for (unsigned i = 0; i < 1000; i++) {
+		uint64_t ms = run_spread_ms(1000, i, 1000);
+
+		ck_assert_uint_lt(ms, 1000);
+		ck_assert_uint_eq(ms % 25, 0);
+		in_step[ms / 25]++;
+	}
+	for (unsigned i = 0; i < 40; i++)
+		ck_assert_uint_eq(in_step[i], 25);
 	for (unsigned i = 0; i < 7; i++)
-		ck_assert_uint_eq(run_spread_ms(1000, i, 7), i * 1000 / 7);
+		ck_assert_uint_eq(run_spread_ms(70, i, 7), i * 10);
 	ck_assert_uint_eq(run_spread_ms(1000, 3, 0), 0);
 	ck_assert_uint_lt(run_spread_ms(UINT64_MAX, 4294967294U, 4294967295U), UINT64_MAX);
 }
