@@ -55,6 +55,8 @@ struct agent {
 	sd_event_source *stop_timer;
 	bool ready; /* what BIRD does is known; the engine decides */
 	bool stopping;
+	bool withdrew; /* the stop did, and BIRD was told */
+	bool leaving;  /* nothing is waited for any more but the grace */
 };
 
 static const char *agent_check_reason(void *userdata, size_t service, size_t check)
@@ -85,25 +87,30 @@ static void agent_arm_deadline(struct agent *a)
 	(void)sd_event_source_set_enabled(a->deadline, SD_EVENT_ONESHOT);
 }
 
-/* The path of a withdrawal: nothing in front of apply_flush() may wait, fork or log. */
-static void agent_decide(struct agent *a)
+/* The path of a withdrawal: nothing in front of apply_flush() may wait, fork or log. True when
+ * something else is wanted now. */
+static bool agent_decide(struct agent *a)
 {
 	const struct narrate_facts facts = {
 		.config = a->config, .check_reason = agent_check_reason, .userdata = a};
 
+	bool changed;
+
 	if (!a->ready)
-		return;
-	if (engine_decide(a->engine, clock_monotime())) {
+		return false;
+	changed = engine_decide(a->engine, clock_monotime());
+	if (changed) {
 		agent_want_all(a);
 		apply_flush(a->apply);
 	}
 	agent_arm_deadline(a);
 	narrate_transitions(a->engine, &facts);
+	return changed;
 }
 
 static int agent_on_deadline(sd_event_source *source, uint64_t us, void *userdata)
 {
-	agent_decide(userdata);
+	(void)agent_decide(userdata);
 	return 0;
 }
 
@@ -116,7 +123,7 @@ static struct monotime agent_on_report(void *userdata, size_t service, size_t ch
 	struct monotime now = clock_monotime();
 
 	engine_check_spoke(a->engine, service, check, outcome, now);
-	agent_decide(a);
+	(void)agent_decide(a);
 	return check_next_start(engine_check(a->engine, service, check), started, now);
 }
 
@@ -150,7 +157,7 @@ static void agent_on_addresses(void *userdata)
 	struct agent *a = userdata;
 
 	agent_tell_addresses(a);
-	agent_decide(a);
+	(void)agent_decide(a);
 }
 
 /* ---- the engine's view of a configuration ---- */
@@ -277,7 +284,7 @@ static void agent_on_ready(void *userdata)
 			engine_found(a->engine, s, p, apply_found(a->apply, s, p));
 	a->ready = true;
 	agent_tell_addresses(a);
-	agent_decide(a);
+	(void)agent_decide(a);
 	agent_want_all(a);
 	apply_flush(a->apply);
 	checks_start(a->checks);
@@ -294,12 +301,40 @@ static bool agent_may_leave(const struct agent *a)
 	       status->link == APPLY_LINK_REFUSED;
 }
 
+static int agent_on_grace_over(sd_event_source *source, uint64_t us, void *userdata)
+{
+	struct agent *a = userdata;
+
+	return sd_event_exit(a->event, 0);
+}
+
+/* The time is over at which a stop leaves in any case: fn is called then. */
+static int agent_stop_timer(struct agent *a, uint64_t ms, sd_event_time_handler_t fn)
+{
+	a->stop_timer = sd_event_source_disable_unref(a->stop_timer);
+	return sd_event_add_time_relative(
+		a->event, &a->stop_timer, CLOCK_BOOTTIME, ms * 1000, 1000, fn, a);
+}
+
+/* Routers have just been told: queries that were on their way are answered before the agent ends,
+ * since what stops after it may be the service. */
+static void agent_leave(struct agent *a)
+{
+	uint64_t grace_ms = a->withdrew ? a->config->stop_grace_ms : 0;
+
+	if (a->leaving)
+		return;
+	a->leaving = true;
+	if (grace_ms == 0 || agent_stop_timer(a, grace_ms, agent_on_grace_over) < 0)
+		(void)sd_event_exit(a->event, 0);
+}
+
 static void agent_on_changed(void *userdata)
 {
 	struct agent *a = userdata;
 
 	if (a->stopping && agent_may_leave(a))
-		(void)sd_event_exit(a->event, 0);
+		agent_leave(a);
 }
 
 /* BIRD throws away what lies unread in a socket that was closed, so this is the last word. */
@@ -320,20 +355,21 @@ static int agent_on_stop(sd_event_source *source, const struct signalfd_siginfo 
 {
 	struct agent *a = userdata;
 
+	if (a->leaving || !a->ready)
+		return sd_event_exit(a->event, 0);
 	if (a->stopping)
 		return agent_leave_unconfirmed(a);
-	if (!a->ready)
-		return sd_event_exit(a->event, 0);
 	log_notice("stopping: each service by its on_stop");
 	notify_stopping();
 	a->stopping = true;
 	checks_stop(a->checks);
 	engine_stop(a->engine);
-	agent_decide(a);
-	if (agent_may_leave(a))
-		return sd_event_exit(a->event, 0);
-	return sd_event_add_time_relative(a->event, &a->stop_timer, CLOCK_BOOTTIME,
-		AGENT_STOP_MAX_MS * 1000ULL, 0, agent_on_stop_timeout, a);
+	a->withdrew = agent_decide(a) && apply_status(a->apply)->link == APPLY_LINK_UP;
+	if (agent_may_leave(a)) {
+		agent_leave(a);
+		return 0;
+	}
+	return agent_stop_timer(a, AGENT_STOP_MAX_MS, agent_on_stop_timeout);
 }
 
 static int agent_on_leave(
@@ -421,7 +457,7 @@ static int agent_swap(struct agent *a, struct config *config)
 	checks_commit(a->checks, change);
 	a->config = config;
 	agent_tell_addresses(a);
-	agent_decide(a);
+	(void)agent_decide(a);
 	agent_want_all(a);
 	apply_flush(a->apply);
 	checks_start(a->checks);

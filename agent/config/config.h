@@ -110,6 +110,7 @@ struct config {
 	char *node;
 	struct config_bird bird;
 	struct config_status status;
+	uint64_t stop_grace_ms; /* from settled withdrawals to the agent's end */
 	struct config_timing defaults;
 	struct config_service *services; /* in the order of the files */
 	size_t n_services;

@@ -9,7 +9,8 @@
 #define LETTERS_AND_DIGITS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 
 #define SECOND_MS 1000
-#define HOUR_MS (3600 * SECOND_MS)
+#define MINUTE_MS (60 * SECOND_MS)
+#define HOUR_MS (60 * MINUTE_MS)
 
 const char *tables_form_name(const char *text)
 {
@@ -280,6 +281,13 @@ static const struct schema_key top_keys[] = {
 		SCHEMA_FIELD(struct config, status),
 		.object = &status_schema,
 		.meaning = "where the agent answers"},
+	{.name = "stop_grace",
+		.kind = SCHEMA_DURATION,
+		SCHEMA_FIELD(struct config, stop_grace_ms),
+		.minimum = 0,
+		.maximum = MINUTE_MS,
+		.fallback = "\"500ms\"",
+		.meaning = "how long a stop stays after its withdrawals are done"},
 	{.name = "defaults",
 		.kind = SCHEMA_SPECIAL,
 		.meaning = "the timing of checks that say nothing else"},

@@ -74,7 +74,7 @@ def test_term(site):
     left = time.time()
     for prefix in ALL:
         event = site.wire.wait_withdraw("edge1", prefix, since=begun)
-        check(event.time <= left, "withdrawn before the agent left", event.time - left)
+        check(left - event.time >= 0.45, "stays for stop_grace, 500 ms, after that", left - event.time)
     for service in ("dns", "web"):
         text = edge.fragment(service)
         check(text.count("disabled;") == text.count("protocol static"), "every protocol is disabled", text)
@@ -94,6 +94,15 @@ def test_term_keep(site):
     check(edge.agent.stop(signal.SIGTERM) == 0, "exit status 0")
     check(announced(site) == {WEB}, "web is kept", announced(site))
     check(sorted(changes(site, begun)) == [(WITHDRAW, DNS), (WITHDRAW, DNS6)], "two UPDATEs", changes(site, begun))
+    edge.agent.config["services"]["dns"]["on_stop"] = "keep"
+    edge.agent.config["stop_grace"] = "10s"
+    edge.agent.start()
+    for prefix in ALL:
+        site.wait_announced(prefix, "edge1")
+    begun = time.time()
+    check(edge.agent.stop(signal.SIGTERM) == 0, "exit status 0")
+    check(time.time() - begun < 5, "no grace where nothing was withdrawn", time.time() - begun)
+    check(announced(site) == ALL, "all is kept", announced(site))
 
 
 def leave(edge, how):
