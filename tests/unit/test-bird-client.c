@@ -535,16 +535,21 @@ END_TEST
 
 /* The time of a command runs while it is the oldest, not while BIRD works off those before it. */
 START_TEST (time_begins_at_the_head) {
+	uint64_t answered;
+
 	connect_and_greet();
 	SEND("a", 2000);
 	SEND("b", 150);
 	for (uint64_t end = now_ms() + 200; now_ms() < end;)
 		ck_assert_int_ge(sd_event_run(t.event, 10000), 0);
 	ck_assert_uint_eq(t.lost, 0);
+	answered = now_ms();
 	say("0000 \n");
 	until(&t.replies, 1);
 	ck_assert_uint_eq(t.lost, 0);
 	until(&t.lost, 1);
+	ck_assert_uint_ge(now_ms() - answered, 150);
+	ck_assert_uint_lt(now_ms() - answered, 1000);
 	assert_lost(-ETIMEDOUT, "no reply to `b` within 150 ms");
 }
 END_TEST
