@@ -182,6 +182,8 @@ START_TEST (a_hung_service) {
 END_TEST
 
 START_TEST (it_says_what_is_expected) {
+	char got[16] = "";
+
 	listen_on(AF_INET);
 	settings.send = (char *)"PING\r\n";
 	settings.expect = (char *)"PONG";
