@@ -17,6 +17,7 @@
 #include <systemd/sd-bus.h>
 #include <unistd.h>
 
+#include "agent/base/cleanup.h"
 #include "tests/unit/loop.h"
 
 struct fake_unit {
