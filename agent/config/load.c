@@ -96,7 +96,7 @@ int load_sources(const struct sources *sources, const struct probe_type *const *
 int config_load(const char *path, const struct probe_type *const *types, struct config **ret,
 	struct problems *problems)
 {
-	_cleanup_sources_ struct sources sources;
+	_cleanup_sources_ struct sources sources = {0};
 	int r;
 
 	sources_init(&sources);

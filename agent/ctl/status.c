@@ -258,7 +258,7 @@ static void add_outcomes(struct text_table *t, const json_t *check)
 static void print_checks(FILE *out, const json_t *checks, const struct status_view *view)
 {
 	static const char *const heads[] = {"CHECK", "STATE", "SINCE", "OUTCOMES", "REASON"};
-	_cleanup_text_table_ struct text_table t;
+	_cleanup_text_table_ struct text_table t = {0};
 	const char *name;
 	json_t *check;
 
@@ -319,7 +319,7 @@ static void print_prefixes(
 {
 	static const char *const heads[] = {
 		"PREFIX", "WANTED", "ANNOUNCED", "EXPORTED", "WEIGHT", "SINCE", "REASON"};
-	_cleanup_text_table_ struct text_table t;
+	_cleanup_text_table_ struct text_table t = {0};
 	const char *name;
 	json_t *prefix;
 

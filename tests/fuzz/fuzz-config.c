@@ -30,7 +30,7 @@ static void check_problems(const struct problems *problems)
 static int load_files(const char *text, size_t size, struct config **ret)
 {
 	static const char *const names[FILES_MAX] = {"a", "b", "c", "d", "e", "f", "g", "h"};
-	_cleanup_sources_ struct sources sources;
+	_cleanup_sources_ struct sources sources = {0};
 	struct problems problems;
 	size_t length;
 	int r = 0;

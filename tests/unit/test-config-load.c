@@ -19,7 +19,7 @@ static struct problems problems;
 /* Loads texts as if they were files called a, b, ... ending with NULL. */
 static int load_texts(struct config **ret, const char *const *texts)
 {
-	_cleanup_sources_ struct sources sources;
+	_cleanup_sources_ struct sources sources = {0};
 	int r = 0;
 
 	sources_init(&sources);

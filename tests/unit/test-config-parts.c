@@ -216,7 +216,7 @@ static void remove_folder(void)
 
 static void assert_refused(const char *behind)
 {
-	_cleanup_sources_ struct sources s;
+	_cleanup_sources_ struct sources s = {0};
 
 	sources_init(&s);
 	ck_assert_int_eq(sources_read(&s, at("main.json"), &problems), -EINVAL);
@@ -254,7 +254,7 @@ START_TEST (files_that_are_too_much) {
 END_TEST
 
 START_TEST (files_that_are_many) {
-	_cleanup_sources_ struct sources s;
+	_cleanup_sources_ struct sources s = {0};
 	char name[32];
 	int r = 0;
 
@@ -290,7 +290,7 @@ START_TEST (files_that_are_many) {
 END_TEST
 
 START_TEST (files_of_the_folder) {
-	_cleanup_sources_ struct sources s;
+	_cleanup_sources_ struct sources s = {0};
 	const struct path top = {.key = "x"}, one = {.parent = &top, .key = "one"},
 			  two = {.parent = &top, .key = "two"},
 			  none = {.parent = &two, .key = "none"};
@@ -330,7 +330,7 @@ START_TEST (depth_is_bounded) {
 	static const size_t depths[] = {SOURCES_DEPTH_MAX - 1, SOURCES_DEPTH_MAX, 3000, 1000000};
 
 	for (size_t i = 0; i < ELEMENTSOF(depths); i++) {
-		_cleanup_sources_ struct sources s;
+		_cleanup_sources_ struct sources s = {0};
 		_cleanup_free_ char *text = nested(depths[i]);
 
 		sources_init(&s);

@@ -1,0 +1,71 @@
+#!/usr/bin/python3
+"""Habits of this tree that a compiler does not keep, each with the fault that it has once let in.
+
+  1. A local with a cleanup attribute has an initialiser: a return before it is set would release
+     what happens to lie on the stack.
+  2. core/ includes nothing of the outside world (core-wall.py reads the symbols; this the headers).
+  3. No file of C is longer than 900 lines, and no function than 90.
+  4. No words of unfinished work.
+
+usage: style.py ROOT
+"""
+import pathlib
+import re
+import sys
+
+ROOT = pathlib.Path(sys.argv[1])
+FOLDERS = ("agent", "probes", "tests")
+OUTSIDE = re.compile(r'#include <(systemd|curl|libmnl|jansson|microhttpd|ldns|time\.h|stdio\.h|unistd)')
+UNFINISHED = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X|HA" r"CK)\b")
+UNSET = re.compile(r"^\s+_cleanup_\w*(\([^)]*\))?_?\s[^=;(]*;")
+LINES_OF_FILE, LINES_OF_FUNCTION = 900, 90
+
+problems = []
+
+
+def complain(path, line, text):
+    problems.append(f"{path.relative_to(ROOT)}:{line}: {text}")
+
+
+def sources(*endings):
+    for folder in FOLDERS:
+        for path in sorted((ROOT / folder).rglob("*")):
+            if path.suffix in endings and path.is_file():
+                yield path, path.read_text(encoding="utf-8").splitlines()
+
+
+def functions(lines):
+    """(first line, number of lines) of each function: from a '{' to a '}' in the first column."""
+    start = None
+    for number, line in enumerate(lines, 1):
+        if line == "{":
+            start = number
+        elif line == "}" and start:
+            yield start, number - start
+            start = None
+
+
+def main():
+    n = 0
+    for path, lines in sources(".c", ".h"):
+        n += 1
+        if len(lines) > LINES_OF_FILE:
+            complain(path, 1, f"{len(lines)} lines; at most {LINES_OF_FILE}")
+        for number, length in functions(lines):
+            if length > LINES_OF_FUNCTION:
+                complain(path, number, f"a function of {length} lines; at most {LINES_OF_FUNCTION}")
+        for number, line in enumerate(lines, 1):
+            if UNSET.match(line):
+                complain(path, number, "a local with a cleanup attribute and no initialiser")
+            if "agent/core" in str(path) and OUTSIDE.match(line):
+                complain(path, number, f"core/ includes the outside world: {line}")
+    for path, lines in sources(".c", ".h", ".py", ".sh", ".txt"):
+        for number, line in enumerate(lines, 1):
+            if UNFINISHED.search(line):
+                complain(path, number, f"a word of unfinished work: {line.strip()}")
+    print("\n".join(problems))
+    print(f"{n} files of C, {len(problems)} problems")
+    return 1 if problems or n < 50 else 0
+
+
+sys.exit(main())
