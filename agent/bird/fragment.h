@@ -10,11 +10,10 @@
  *
  * A file cut short. Cut inside the head comment or inside a protocol, BIRD refuses it. Cut exactly
  * between two protocols, it parses and holds the first of them, whole and unchanged: never other
- * routes or attributes, but fewer. BIRD's grammar offers nothing that spans several protocols (they
- * stand only at the top level, nothing but protocols and comments may follow, and names must be
- * defined before they are used, so that the first line cannot ask for the last), hence the file
- * cannot be made to fail there. What protects is the rename: BIRD never sees a file that is being
- * written.
+ * routes or attributes, but fewer (seen at every byte, tests/unit/test-bird-fragment.c). No text
+ * can prevent that: protocols stand at BIRD's top level only, so that no brace or comment spans two
+ * of them, and everything must be defined before it is named, so that the first line cannot ask for
+ * the last. What protects is the rename: BIRD never sees a file that is being written.
  *
  * What `disable` and `enable` of a whole service need: a protocol none of whose prefixes is wanted
  * lists them all, with `disabled;` before them. For a prefix with a protocol of its own, and for a
