@@ -115,10 +115,10 @@ def bulk(site, edge, name):
 def test_queued(site):
     """A queued configure, parsed before the death, resurrects the protocol: it is withdrawn again."""
     edge = site.edges[0]
-    begun = time.time()
-    edge.nsd.start()
+    if not edge.nsd.process.alive():
+        edge.nsd.start()
     for prefix in (DNS, DNS6):
-        site.wire.wait_announce("edge1", prefix, since=begun)
+        site.wait_announced(prefix, "edge1")
     settled(edge)
     edge.plain = edge.bird.config
     bulk(site, edge, "bulk1")
