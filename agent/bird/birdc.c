@@ -199,7 +199,7 @@ static void birdc_conclude(struct client *c, const siginfo_t *si)
 {
 	struct birdc *b = c->state;
 	struct birdc_said said = {0};
-	_cleanup_buffer_ struct buffer output = b->output, reply = { 0 };
+	_cleanup_buffer_ struct buffer output = b->output, reply = {0};
 	int r;
 
 	/* The next run may begin inside a callback: this one's output is ours alone from here. */

@@ -95,7 +95,7 @@ static int fragment_protocol_text(const struct config_service *service,
 static int fragment_body(const struct config_service *service, const enum prefix_wanted *wanted,
 	struct fragment_protocol *p)
 {
-	_cleanup_buffer_ struct buffer text = { 0 };
+	_cleanup_buffer_ struct buffer text = {0};
 	uint64_t h = UINT64_C(0xcbf29ce484222325);
 	int r;
 

@@ -124,9 +124,8 @@ static int reply_code(const char *line, size_t n)
 	return code;
 }
 
-/* The growing line is whole: `bytes` ends with its NUL, which takes the newline's place. */
-/* "<151 messages lost>", without a '+', where asynchronous lines overran the buffer that `echo` asked
- * for (cli_copy_message() of nest/cli.c). */
+/* "<151 messages lost>", without a '+', where asynchronous lines overran the buffer that `echo`
+ * asked for (cli_copy_message() of nest/cli.c). */
 static bool reply_is_lost_notice(const char *line, size_t n)
 {
 	static const char end[] = " messages lost>";
@@ -135,6 +134,7 @@ static bool reply_is_lost_notice(const char *line, size_t n)
 	return digits > 0 && strcmp(line + 1 + digits, end) == 0;
 }
 
+/* The growing line is whole: `bytes` ends with its NUL, which takes the newline's place. */
 static int reply_line(struct reply_parser *p, struct error *ret_error)
 {
 	const char *line = p->bytes.data + p->line_start;

@@ -640,6 +640,7 @@ static void assert_unreadable(int error)
 	buffer_init(&content, FRAGMENT_TEXT_MAX);
 	ck_assert_int_eq(buffer_append_string(&content, "kept"), 0);
 	ck_assert_int_eq(fragment_read(folder_fd, "dns", &content), error);
+	ck_assert_uint_eq(content.length, strlen("kept"));
 	ck_assert_str_eq(buffer_string(&content), "kept");
 	(void)unlinkat(folder_fd, "dns.conf", 0);
 }
