@@ -15,6 +15,9 @@
  * when a question fails for another reason than the unit, the unit is unknown, and the connection
  * is built anew after a back-off. The old one is let go of on the timer and not in its own
  * callback.
+ *
+ * Where no check watches a unit there need not be a bus: it is connected to for the first watch,
+ * and one that is lost while nobody watches is neither mourned nor tried again.
  */
 #include "agent/system/units.h"
 
@@ -91,6 +94,7 @@ struct units {
 	sd_bus *bus;	/* NULL between connections */
 	bool lost;	/* the bus is there only to be released */
 	bool told_lost; /* logged, until a unit was read again */
+	bool wanted;	/* a unit is watched: the bus is held, or tried again */
 	sd_event_source *timer;
 	uint64_t backoff_us;
 	struct units_watch *watches;
@@ -173,14 +177,21 @@ static void forget_answers(struct units_watch *w)
 	w->main_pid = 0;
 }
 
+static void units_connect_in(struct units *u, uint64_t us)
+{
+	if (sd_event_source_set_time_relative(u->timer, us) >= 0)
+		(void)sd_event_source_set_enabled(u->timer, SD_EVENT_ONESHOT);
+}
+
 static void lose(struct units *u, const char *why)
 {
 	if (u->lost)
 		return;
 	u->lost = true;
-	if (!u->told_lost)
+	if (u->watches && !u->told_lost) {
 		log_warning("systemd: %s; units are unknown until it is back", why);
-	u->told_lost = true;
+		u->told_lost = true;
+	}
 	for (struct units_watch *w = u->watches; w; w = w->next) {
 		char text[sizeof(w->view.text)];
 
@@ -188,8 +199,7 @@ static void lose(struct units *u, const char *why)
 		(void)snprintf(text, sizeof(text), "%.60s: %.60s", w->unit, why);
 		set_view(w, UNITS_UNKNOWN, 0, text);
 	}
-	if (sd_event_source_set_time_relative(u->timer, u->backoff_us) >= 0)
-		(void)sd_event_source_set_enabled(u->timer, SD_EVENT_ONESHOT);
+	units_connect_in(u, u->backoff_us);
 	u->backoff_us = u->backoff_us * 2 < BACKOFF_MAX_US ? u->backoff_us * 2 : BACKOFF_MAX_US;
 }
 
@@ -516,7 +526,10 @@ static int on_timer(sd_event_source *source, uint64_t usec, void *userdata)
 	struct units *u = userdata;
 
 	release_bus(u);
-	connect_bus(u);
+	u->wanted = u->watches != NULL;
+	u->lost = false;
+	if (u->wanted)
+		connect_bus(u);
 	notify_watches(u);
 	return 0;
 }
@@ -538,7 +551,7 @@ int units_new(struct units **ret, sd_event *event, const char *bus_address)
 	if (r < 0)
 		return r;
 	(void)sd_event_source_set_description(u->timer, "systemd-reconnect");
-	connect_bus(u);
+	(void)sd_event_source_set_enabled(u->timer, SD_EVENT_OFF);
 	*ret = TAKE_PTR(u);
 	return 0;
 }
@@ -574,7 +587,10 @@ int units_watch_new(struct units_watch **ret, struct units *u, const char *unit,
 		return -ENOMEM;
 	(void)snprintf(w->view.text, sizeof(w->view.text), "%.60s: %s", unit,
 		u->lost ? "the system bus is away" : "systemd was not asked yet");
-	if (!u->lost) {
+	if (!u->wanted) {
+		u->wanted = true;
+		units_connect_in(u, 0);
+	} else if (u->bus && !u->lost) {
 		int r = ask_unit(w, unit);
 
 		if (r < 0)

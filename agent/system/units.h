@@ -27,7 +27,8 @@ struct units_view {
 	char text[128]; /* "nsd.service is failed (exit-code)", for the reason */
 };
 
-/* Heap. Connects in the background; `bus_address` NULL is the system bus. 0 or negative errno. */
+/* Heap. Connects in the background, once a unit is watched; `bus_address` NULL is the system bus. 0
+ * or negative errno. */
 int units_new(struct units **ret, sd_event *event, const char *bus_address);
 void units_free(struct units *u);
 

@@ -1,6 +1,9 @@
 /* systemd's units over sd-bus: states, order of signals, aliases, and every way to lose the bus. */
 #include "agent/system/units.h"
 
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include "agent/system/log.h"
 #include "tests/unit/fake-systemd.h"
 
@@ -188,6 +191,76 @@ START_TEST (no_bus_at_all) {
 }
 END_TEST
 
+/* What the agent logs at the terminal while `fn` runs. */
+static const char *logged_while(void (*fn)(void))
+{
+	static char text[4096];
+	int saved = dup(STDERR_FILENO), fd = memfd_create("log", MFD_CLOEXEC);
+	ssize_t n;
+
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_ge(dup2(fd, STDERR_FILENO), 0);
+	log_init(LOG_INFO, true);
+	fn();
+	log_init(LOG_CRIT, true);
+	ck_assert_int_ge(dup2(saved, STDERR_FILENO), 0);
+	n = pread(fd, text, sizeof(text) - 1, 0);
+	text[n > 0 ? n : 0] = '\0';
+	close(saved);
+	close(fd);
+	return text;
+}
+
+static void rest_without_bus(void)
+{
+	fake_bus_stop(&fake);
+	units_free(units);
+	ck_assert_int_eq(units_new(&units, event, fake.address), 0);
+	LOOP_FOR(event, 250);
+}
+
+static void watch_without_bus(void)
+{
+	watch_unit("nsd.service");
+	LOOP_FOR(event, 250);
+}
+
+/* An agent without checks of units needs no bus and complains of none. */
+START_TEST (no_watch_no_bus) {
+	ck_assert_str_eq(logged_while(rest_without_bus), "");
+	ck_assert_ptr_nonnull(strstr(logged_while(watch_without_bus), "the system bus is away"));
+}
+END_TEST
+
+START_TEST (the_bus_is_asked_for_the_first_watch) {
+	LOOP_FOR(event, 100);
+	ck_assert_uint_eq(fake.subscribed, 0);
+	watch_unit("nsd.service");
+	expect(UNITS_RUNNING, 4242, "nsd.service is active");
+	ck_assert_uint_eq(fake.subscribed, 1);
+}
+END_TEST
+
+static void lose_without_watch(void)
+{
+	units_watch_free(watch);
+	watch = NULL;
+	fake_bus_stop(&fake);
+	LOOP_FOR(event, 250);
+}
+
+START_TEST (a_bus_that_nobody_needs_any_more) {
+	watch_unit("nsd.service");
+	expect(UNITS_RUNNING, 4242, "nsd.service is active");
+	ck_assert_str_eq(logged_while(lose_without_watch), "");
+	fake_leave(&fake);
+	fake_bus_start(&fake);
+	fake_join(&fake, event);
+	watch_unit("nsd.service");
+	expect(UNITS_RUNNING, 4242, "nsd.service is active");
+}
+END_TEST
+
 static void free_in_callback(void *userdata)
 {
 	n_changed++;
@@ -226,6 +299,9 @@ int main(void)
 	tcase_add_test(c, systemd_leaves_and_returns);
 	tcase_add_test(c, the_bus_goes_and_returns);
 	tcase_add_test(c, no_bus_at_all);
+	tcase_add_test(c, no_watch_no_bus);
+	tcase_add_test(c, the_bus_is_asked_for_the_first_watch);
+	tcase_add_test(c, a_bus_that_nobody_needs_any_more);
 	tcase_add_test(c, a_watch_may_go_in_its_callback);
 	suite_add_tcase(suite, c);
 	runner = srunner_create(suite);
