@@ -39,7 +39,7 @@ def make_site():
 
 
 def parses(edge):
-    done = edge.host.run(["bird", "-p", "-c", edge.bird.conf], check=False)
+    done = edge.host.run([edge.bird.binary, "-p", "-c", edge.bird.conf], check=False)
     return done.returncode == 0, done.stderr
 
 

@@ -2,6 +2,9 @@
 
 Each runs in the foreground in its host's namespace, from a bird.conf in the host's folder. Commands
 go over the control socket (BIRD's doc/reply_codes), a fresh connection each.
+
+$REDSHANK_BIRD names another BIRD than the installed one, for every BIRD that a test starts but the
+router's, which is $REDSHANK_BIRD_ROUTER (tests/run --birds).
 """
 
 import os
@@ -11,6 +14,16 @@ import socket
 from dataclasses import dataclass, field
 
 from lib.wait import until
+
+
+def program():
+    """The BIRD under test."""
+    return os.environ.get("REDSHANK_BIRD") or "bird"
+
+
+def router_program():
+    """The BIRD of the router."""
+    return os.environ.get("REDSHANK_BIRD_ROUTER") or "bird"
 
 
 @dataclass
@@ -28,7 +41,7 @@ class Route:
     protocol: str
     best: bool
     gateway: str = ""
-    attributes: dict = field(default_factory=dict)  # "BGP.med": "100", as BIRD prints them
+    attributes: dict = field(default_factory=dict)  # "BGP.med": "100", as BIRD 2 prints them
 
     @property
     def med(self):
@@ -98,9 +111,9 @@ class Control:
 class Bird:
     """`config` is the text of bird.conf; rewrite it with write_config() and configure()."""
 
-    def __init__(self, host, config, binary="bird"):
+    def __init__(self, host, config, binary=None):
         self.host = host
-        self.binary = binary
+        self.binary = binary or program()
         self.conf = host.path("bird.conf")
         self.socket = host.path("bird.ctl")
         self.log = host.path("bird.log")
@@ -211,8 +224,8 @@ def parse_routes(reply):
                 found[-1].gateway = via.group(1)
         elif code == "1012" and found:
             key, colon, value = text.strip().partition(":")
-            if colon:
-                found[-1].attributes[key] = value.strip()
+            if colon:  # what is BGP.med in BIRD 2 is bgp_med in BIRD 3
+                found[-1].attributes[re.sub("^bgp_", "BGP.", key)] = value.strip()
     return found
 
 
@@ -229,8 +242,9 @@ ROUTER_AS = 64500
 EDGE_AS = 64501
 
 
-def edge_config(host, index, fragments, template, extra=""):
+def edge_config(host, index, fragments, template, extra="", export="redshank_export_med()", ibgp=False):
     """bird.conf of an edge as its operator writes it: two includes, and a line at each export."""
+    local_as = ROUTER_AS if ibgp else EDGE_AS
     return f"""\
 log "{host.path('bird.log')}" all;
 router id 198.51.100.{4 * index + 2};
@@ -242,7 +256,7 @@ include "{fragments}/*.conf";
 protocol device {{ scan time 10; }}
 
 template bgp uplink {{
-	local as {EDGE_AS};
+	local as {local_as};
 	connect delay time 1;
 	connect retry time 1;
 	error wait time 1, 2;
@@ -250,18 +264,19 @@ template bgp uplink {{
 
 protocol bgp router4 from uplink {{
 	neighbor 198.51.100.{4 * index + 1} as {ROUTER_AS};
-	ipv4 {{ import none; export where redshank_export_med(); next hop self; }};
+	ipv4 {{ import none; export where {export}; next hop self; }};
 }}
 
 protocol bgp router6 from uplink {{
 	neighbor 2001:db8:ffff:{index}::1 as {ROUTER_AS};
-	ipv6 {{ import none; export where redshank_export_med(); next hop self; }};
+	ipv6 {{ import none; export where {export}; next hop self; }};
 }}
 """
 
 
-def router_config(host, edges, ecmp=False):
+def router_config(host, edges, ecmp=False, ibgp=False):
     """bird.conf of the router: learns from the edges, and its kernel forwards by what it learned."""
+    edge_as = ROUTER_AS if ibgp else EDGE_AS
     merge = "merge paths on;" if ecmp else ""
     text = f"""\
 log "{host.path('bird.log')}" all;
@@ -281,11 +296,11 @@ template bgp edge {{
     for index in range(1, edges + 1):
         text += f"""
 protocol bgp edge{index}_4 from edge {{
-	neighbor 198.51.100.{4 * index + 2} as {EDGE_AS};
+	neighbor 198.51.100.{4 * index + 2} as {edge_as};
 	ipv4 {{ import all; export none; }};
 }}
 protocol bgp edge{index}_6 from edge {{
-	neighbor 2001:db8:ffff:{index}::2 as {EDGE_AS};
+	neighbor 2001:db8:ffff:{index}::2 as {edge_as};
 	ipv6 {{ import all; export none; }};
 }}
 """

@@ -4,6 +4,7 @@ import os
 import subprocess
 import tempfile
 
+from lib import birds
 from lib.netns import find, needs
 from lib.site import TEMPLATE
 
@@ -21,9 +22,9 @@ def fragment(service, *prefixes, wanted="announce"):
 
 
 def programs():
-    """The BIRDs to ask: the one in PATH, and those that REDSHANK_BIRDS names (separated by ':')."""
+    """The BIRDs to ask: the one in PATH, and the one under test where that is another."""
     needs("bird")
-    return [find("bird")] + [p for p in os.environ.get("REDSHANK_BIRDS", "").split(":") if p]
+    return sorted({find("bird"), find(birds.program())})
 
 
 def parse(text, program=None, template=True):

@@ -96,7 +96,7 @@ install_missing()
 				die "apt-get install failed"
 			fi
 		fi
-		for daemon in bird2:bird nsd:nsd nginx:nginx; do
+		for daemon in bird2:bird nsd:nsd nginx:nginx frr:frr; do
 			case " ${list[*]} " in
 			*" ${daemon%:*} "*) update-rc.d "${daemon#*:}" disable >/dev/null 2>&1 || true ;;
 			esac

@@ -26,7 +26,7 @@ Everything ends with the block, or with the process, even one that is killed wit
 import ipaddress
 import os
 
-from lib import birds, netns
+from lib import birds, frr, netns
 from lib.agentctl import ROOT, Agent
 from lib.client import Asker
 from lib.services import DNS_ADDRESSES, WEB_ADDRESSES, Nginx, Nsd
@@ -39,7 +39,7 @@ TEMPLATE = os.path.join(ROOT, "bird-templates", "redshank.conf")
 class Edge:
     """An edge server: host (netns.Host), bird, nsd, nginx, agent, fragments (a folder), weight."""
 
-    def __init__(self, lab, index, extra):
+    def __init__(self, lab, index, **bird):
         self.index = index
         self.name = f"edge{index}"
         self.weight = 100 * index
@@ -47,7 +47,7 @@ class Edge:
         self.fragments = self.host.path("fragments")
         os.mkdir(self.fragments, 0o755)
         self.bird = birds.Bird(
-            self.host, birds.edge_config(self.host, index, self.fragments, TEMPLATE, extra)
+            self.host, birds.edge_config(self.host, index, self.fragments, TEMPLATE, **bird)
         )
         self.nsd = Nsd(self.host)
         self.nginx = Nginx(self.host)
@@ -87,15 +87,23 @@ class Edge:
 
 class Site:
     """See the top of the file. `services=False` leaves nsd and nginx off, `bird_extra` is added to
-    each edge's bird.conf, `ecmp` makes the router share between equal routes."""
+    each edge's bird.conf, `ecmp` makes the router share between equal routes, flow by flow. The
+    edges export where `export` says so; with `ibgp` they are in the router's AS. `router` is "bird"
+    or "frr"; site.bird is then an frr.Frr."""
 
-    def __init__(self, edges=2, services=True, ecmp=False, bird_extra=""):
+    def __init__(
+        self, edges=2, services=True, ecmp=False, bird_extra="", router="bird",
+        export="redshank_export_med()", ibgp=False,
+    ):
         netns.needs("bird", "birdc", *(("nsd", "nginx") if services else ()))
+        if router == "frr" and frr.missing():
+            raise netns.Cannot("not installed: " + ", ".join(frr.missing()))
         self.lab = netns.Lab()
+        self.router_kind = router
         self.wire = None
         self._askers = []
         try:
-            self._build(edges, ecmp, bird_extra)
+            self._build(edges, ecmp, ibgp, {"extra": bird_extra, "export": export, "ibgp": ibgp})
             self._start(services)
         except BaseException:
             self.close()
@@ -108,17 +116,24 @@ class Site:
     def edge(self, name):
         return next(e for e in self.edges if e.name == name)
 
-    def _build(self, edges, ecmp, extra):
+    def _build(self, edges, ecmp, ibgp, bird):
         self.router = self.lab.host("router")
         self.client = self.lab.host("client")
-        self.edges = [Edge(self.lab, index, extra) for index in range(1, edges + 1)]
+        self.edges = [Edge(self.lab, index, **bird) for index in range(1, edges + 1)]
         self._connect(0, "client", self.client)
         for edge in self.edges:
             self._connect(edge.index, edge.name, edge.host)
             for address in DNS_ADDRESSES + WEB_ADDRESSES:
                 edge.add_address(address)
         self.router.sysctl(**{"ipv4/ip_forward": 1, "ipv6/conf/all/forwarding": 1})
-        self.bird = birds.Bird(self.router, birds.router_config(self.router, edges, ecmp))
+        if ecmp:  # by addresses and ports, not by addresses alone
+            self.router.sysctl(**{f"ipv{family}/fib_multipath_hash_policy": 1 for family in (4, 6)})
+        if self.router_kind == "frr":
+            self.bird = frr.Frr(self.router, edges, frr.router_config(edges, ecmp, ibgp))
+        else:
+            self.bird = birds.Bird(
+                self.router, birds.router_config(self.router, edges, ecmp, ibgp), birds.router_program()
+            )
         self.wire = Wire(self.router, {edge.name: edge.name for edge in self.edges})
 
     def _connect(self, index, name, host):
@@ -216,7 +231,7 @@ class Site:
         for edge in self.edges:
             parts.append(f"--- {edge.name} redshankd\n{edge.agent.tail(n)}")
             parts.append(f"--- {edge.name} bird\n{edge.bird.tail(n)}")
-        parts.append(f"--- router bird\n{self.bird.tail(n)}")
+        parts.append(f"--- router\n{self.bird.tail(n)}")
         if self.wire:
             parts.append(f"--- wire\n{self.wire.tail(n)}\n")
         return "".join(parts)
