@@ -90,7 +90,8 @@ static int apply_on_tick(sd_event_source *source, uint64_t us, void *userdata)
 {
 	struct apply *a = userdata;
 	bool large = a->n_protocols > APPLY_LARGE && a->told_of_changes;
-	uint64_t ms = large ? APPLY_TICK_LARGE_MS : APPLY_TICK_MS;
+	bool silent = a->status.link == APPLY_LINK_UP && !a->birdc && !a->told_of_changes;
+	uint64_t ms = large ? APPLY_TICK_LARGE_MS : silent ? APPLY_TICK_SILENT_MS : APPLY_TICK_MS;
 
 	if (a->ready && a->flushed)
 		apply_files_tick(a);
@@ -165,9 +166,10 @@ int apply_new(struct apply **ret, sd_event *event, const struct config_bird *bir
 	a->event = sd_event_ref(event);
 	a->ops = *ops;
 	a->folder_fd = -1;
-	a->wake_at = a->check_at = a->retry = MONOTIME_NEVER;
+	a->wake_at = a->check_at = a->retry = a->reread_at = MONOTIME_NEVER;
 	a->command.retry = a->reading.retry = MONOTIME_NEVER;
 	a->configure_took_ms = UINT64_MAX;
+	a->sessions_version = 1; /* 0: a prefix that was not read */
 	a->status.link = APPLY_LINK_AWAY;
 	if ((r = apply_copy(a, bird)) < 0 ||
 		(r = apply_add_defer(a, &a->round, "bird-round", apply_on_round)) < 0 ||
@@ -300,6 +302,7 @@ static int apply_service_init(struct apply_service *s, const struct config_servi
 			continue;
 		s->prefixes[i] = *before->state;
 		s->prefixes[i].read_wanted = s->prefixes[i].reading = false;
+		s->prefixes[i].reread_at = MONOTIME_ZERO;
 	}
 	return 0;
 }

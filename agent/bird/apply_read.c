@@ -23,11 +23,13 @@
 #include "agent/bird/apply_state.h"
 
 #include <errno.h>
-#include <fnmatch.h>
 #include <string.h>
 
 #include "agent/base/clock.h"
 #include "agent/system/log.h"
+
+#define READ_AGAIN_MAX 6
+#define READ_AGAIN_MS 25ULL
 
 static bool read_ready(const struct apply *a)
 {
@@ -36,12 +38,62 @@ static bool read_ready(const struct apply *a)
 
 /* ---- which prefixes ---- */
 
+static void read_want(struct apply *a, struct apply_prefix *p)
+{
+	p->reread_at = MONOTIME_ZERO;
+	if (p->read_wanted)
+		return;
+	p->read_wanted = true;
+	a->reads_wanted++;
+}
+
 void apply_want_read(struct apply *a, struct apply_service *s, size_t prefix)
 {
-	if (s->prefixes[prefix].read_wanted)
+	s->prefixes[prefix].rereads = 0;
+	read_want(a, &s->prefixes[prefix]);
+}
+
+/* BIRD 3 carries a route from table to table and to the sessions after it has answered: what is
+ * read at once may not be the end. So a prefix that does not look as is wanted is read a few times
+ * more, after 25 ms, doubling; the slow timer does the rest. */
+static void read_again_later(struct apply *a, struct apply_prefix *p)
+{
+	const struct apply_observed *o = &p->observed;
+	bool as_wanted =
+		p->wanted == PREFIX_WANTED_WITHDRAW
+			? o->announced == APPLY_NO && o->exported == 0
+			: o->announced == APPLY_YES && o->exported == (int)a->status.sessions_up;
+
+	if (as_wanted || p->rereads >= READ_AGAIN_MAX)
 		return;
-	s->prefixes[prefix].read_wanted = true;
-	a->reads_wanted++;
+	p->reread_at = monotime_add_ms(clock_monotime(), READ_AGAIN_MS << p->rereads++);
+	a->reread_at = monotime_min(a->reread_at, p->reread_at);
+}
+
+static void read_due_again(struct apply *a)
+{
+	struct monotime now = clock_monotime();
+
+	if (!monotime_reached(a->reread_at, now)) {
+		if (!monotime_is_never(a->reread_at))
+			apply_wake_at(a, a->reread_at);
+		return;
+	}
+	a->reread_at = MONOTIME_NEVER;
+	for (size_t s = 0; s < a->n_services; s++) {
+		for (size_t i = 0; i < a->services[s].config->n_prefixes; i++) {
+			struct apply_prefix *p = &a->services[s].prefixes[i];
+
+			if (p->reread_at.us == 0)
+				continue;
+			if (monotime_reached(p->reread_at, now))
+				read_want(a, p);
+			else
+				a->reread_at = monotime_min(a->reread_at, p->reread_at);
+		}
+	}
+	if (!monotime_is_never(a->reread_at))
+		apply_wake_at(a, a->reread_at);
 }
 
 void apply_want_read_protocol(struct apply *a, const struct apply_protocol *p)
@@ -156,10 +208,8 @@ static void read_absent_protocols(struct apply *a)
 
 static bool read_is_session(const struct apply *a, const struct observe_protocol *found)
 {
-	if (!found->is_bgp)
-		return false;
 	for (size_t i = 0; i < a->n_sessions_wanted; i++)
-		if (fnmatch(a->sessions_wanted[i], found->name, 0) == 0)
+		if (observe_is_session(found, a->sessions_wanted[i]))
 			return true;
 	return false;
 }
@@ -176,6 +226,7 @@ static void read_set_sessions(struct apply *a, struct apply_session *sessions, s
 	a->n_sessions = n;
 	if (same)
 		return;
+	a->sessions_version++;
 	a->status.sessions = (unsigned)n;
 	a->status.sessions_up = 0;
 	for (size_t i = 0; i < n; i++)
@@ -265,6 +316,26 @@ static void job_end_table(struct apply_job *job)
 	job->table_best[0] = '\0';
 }
 
+/* Notes whose routes, beside ours, BIRD knows. Past APPLY_NAMED_MAX names it is only that some are.
+ */
+static void job_note_other(struct apply_job *job, const struct observe_route *route)
+{
+	struct apply *a = job->apply;
+	size_t i = 0;
+
+	while (i < a->n_others && strcmp(a->others[i], route->protocol) != 0)
+		i++;
+	if (i == APPLY_NAMED_MAX) {
+		job->more_others = true;
+		return;
+	}
+	if (i == a->n_others)
+		memcpy(a->others[a->n_others++], route->protocol, sizeof(a->others[0]));
+	job->others |= 1ULL << i;
+	if (route->best)
+		job->others_best |= 1ULL << i;
+}
+
 static void job_route(void *userdata, const struct observe_route *route)
 {
 	struct apply_job *job = userdata;
@@ -276,8 +347,10 @@ static void job_route(void *userdata, const struct observe_route *route)
 	}
 	if (route->best)
 		memcpy(job->table_best, route->protocol, sizeof(job->table_best));
-	if (!names_is_ours(route->protocol))
+	if (!names_is_ours(route->protocol)) {
+		job_note_other(job, route);
 		return;
+	}
 	job->table_ours = true;
 	for (size_t i = 0; i < s->n_protocols; i++) {
 		const struct apply_protocol *p = s->protocols[i];
@@ -318,11 +391,19 @@ static void job_export_route(void *userdata, const struct observe_route *route)
 static void job_on_export(void *userdata, int error, const struct reply *reply)
 {
 	struct apply_job *job = userdata;
+	uint64_t session = job->sessions_left & -job->sessions_left;
+	int before = job->exported;
 
+	job->sessions_left &= ~session;
+	/* 8001: not exported. 9001: the session is down, or does not carry the prefix's family. */
 	if (!reply)
 		job->failed = true;
-	else if (reply->code == 0) /* 8001: not exported. 9001: the session is down. */
+	else if (reply->code == 0)
 		observe_routes(reply, job_export_route, job);
+	if (reply && reply->code != 9001)
+		job->carried_by |= session;
+	if (job->exported > before)
+		job->exported_to |= session;
 	job_done(job);
 }
 
@@ -382,6 +463,16 @@ static void job_say_elsewhere(struct apply *a, struct apply_prefix *prefix, cons
 	}
 }
 
+static void job_tell_explained(const struct apply_job *job, struct apply_prefix *prefix)
+{
+	prefix->sessions_version = job->sessions_version;
+	prefix->exported_to = job->exported_to;
+	prefix->carried_by = job->carried_by;
+	prefix->others = job->others;
+	prefix->others_best = job->others_best;
+	prefix->more_others = job->more_others;
+}
+
 static void job_tell(struct apply_job *job)
 {
 	struct apply *a = job->apply;
@@ -401,11 +492,14 @@ static void job_tell(struct apply_job *job)
 		memcpy(o.elsewhere, job->better, sizeof(o.elsewhere));
 	else if (!job->ours && a->n_sessions == 0)
 		memcpy(o.elsewhere, job->instead, sizeof(o.elsewhere));
-	if (memcmp(&o, &prefix->observed, sizeof(o)) == 0)
-		return;
-	prefix->observed = o;
-	job_say_elsewhere(a, prefix, prefix_format(&s->config->prefixes[job->prefix].prefix, name));
-	apply_say_changed(a);
+	job_tell_explained(job, prefix);
+	if (memcmp(&o, &prefix->observed, sizeof(o)) != 0) {
+		prefix->observed = o;
+		prefix_format(&s->config->prefixes[job->prefix].prefix, name);
+		job_say_elsewhere(a, prefix, name);
+		apply_say_changed(a);
+	}
+	read_again_later(a, prefix);
 }
 
 static void job_done(struct apply_job *job)
@@ -441,9 +535,12 @@ static void job_send(struct apply_job *job)
 		job->left++;
 	else
 		job->failed = true;
+	job->sessions_version = a->sessions_version;
 	for (size_t i = 0; i < a->n_sessions && !job->failed; i++) {
 		if (!a->sessions[i].up)
 			continue;
+		if (i < APPLY_NAMED_MAX)
+			job->sessions_left |= 1ULL << i;
 		if (client_send(client, CLIENT_DEADLINE_MS, job_on_export, job,
 			    "show route %s export '%s'", prefix, a->sessions[i].name) == 0)
 			job->left++;
@@ -492,6 +589,7 @@ void apply_reads_pump(struct apply *a)
 
 	if (!read_is_time(a))
 		return;
+	read_due_again(a);
 	for (size_t left = a->reads_wanted; left > 0; left--) {
 		size_t waiting = client_waiting(a->reading.client);
 		struct apply_prefix *p;
@@ -561,6 +659,7 @@ void apply_read_lost(struct apply *a)
 
 			p->reading = false;
 			p->observed = (struct apply_observed){.exported = -1};
+			p->sessions_version = 0;
 		}
 	}
 	apply_want_read_all(a);

@@ -44,6 +44,7 @@
 #define APPLY_TICK_LARGE_MS                                                                     \
 	10000			   /* with more than APPLY_LARGE protocols, whose list is long, \
 				      where BIRD tells of changes by itself */
+#define APPLY_TICK_SILENT_MS 500   /* a BIRD that pushes nothing: 3.x */
 #define APPLY_LARGE 300		   /* protocols */
 #define APPLY_TICKS_FULL 10	   /* on each so manieth short tick, ... */
 #define APPLY_TICK_READS 64	   /* ... so many prefixes are read back though nothing changed */
@@ -57,6 +58,7 @@
 #define APPLY_CHECK_AFTER_MS 1000 /* `configure check` behind a health command: see commands */
 #define APPLY_CHECK_EVERY_MS 60000
 #define APPLY_CHECK_COST_MS 10
+#define APPLY_NAMED_MAX 64 /* sessions, and other announcers, that explain tells by name */
 
 struct apply_service;
 
@@ -97,9 +99,16 @@ struct apply_protocol {
 struct apply_prefix {
 	enum prefix_wanted wanted, found;
 	struct apply_observed observed;
-	bool read_wanted; /* counted in apply.reads_wanted */
-	bool reading;	  /* a job is under way */
+	bool read_wanted;	   /* counted in apply.reads_wanted */
+	bool reading;		   /* a job is under way */
+	unsigned rereads;	   /* in a row that did not show what is wanted, yet */
+	struct monotime reread_at; /* 0: not due */
 	bool said_elsewhere;
+	/* For apply_explain(), as read back with `observed`: */
+	uint64_t sessions_version; /* of the sessions that the bits mean; 0: nothing was read */
+	uint64_t exported_to, carried_by; /* a bit for each of the first sessions */
+	uint64_t others, others_best;	  /* a bit for each of apply.others */
+	bool more_others;
 };
 
 struct apply_service {
@@ -165,6 +174,10 @@ struct apply_job {
 	char instead[NAMES_MAX];     /* is the best of a table where ours does not stand */
 	char exported_by[NAMES_MAX]; /* another's, on a session */
 	int exported;
+	/* As in apply_prefix: */
+	uint64_t sessions_version, exported_to, carried_by, others, others_best;
+	bool more_others;
+	uint64_t sessions_left; /* that were asked and have not answered; they answer in order */
 };
 
 /* One of the two connections. */
@@ -249,9 +262,14 @@ struct apply {
 	bool life_expected; /* our own configure changes it */
 	struct apply_session *sessions;
 	size_t n_sessions;
+	uint64_t sessions_version; /* grows when they change */
+	char others[APPLY_NAMED_MAX]
+		   [NAMES_MAX]; /* protocols, not ours, with routes of our prefixes */
+	size_t n_others;
 	struct apply_job *jobs; /* a list */
 	size_t n_jobs;
 	size_t reads_wanted;
+	struct monotime reread_at;	  /* the earliest of the prefixes' */
 	size_t read_service, read_prefix; /* where the search for the next one goes on */
 	size_t tick_service, tick_prefix;
 

@@ -12,6 +12,7 @@
 #include "agent/bird/observe.h"
 
 #include <ctype.h>
+#include <fnmatch.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -80,6 +81,7 @@ bool observe_protocol(const struct reply_line *line, struct observe_protocol *re
 	if (!observe_copy(p.name, sizeof(p.name), word, n))
 		return false;
 	word = observe_word(&text, &n);
+	(void)observe_copy(p.type, sizeof(p.type), word, n);
 	p.is_bgp = observe_word_is(word, n, "BGP");
 	(void)observe_word(&text, &n);
 	if (n == 0)
@@ -93,6 +95,15 @@ bool observe_protocol(const struct reply_line *line, struct observe_protocol *re
 	p.established = observe_word_is(word, n, "up");
 	*ret = p;
 	return true;
+}
+
+bool observe_is_session(const struct observe_protocol *p, const char *pattern)
+{
+	bool named = strcmp(pattern, "*") != 0;
+
+	if (!p->is_bgp && !(named && strcmp(p->type, "OSPF") == 0))
+		return false;
+	return fnmatch(pattern, p->name, 0) == 0;
 }
 
 bool observe_our_name(const char *text, char ret[NAMES_MAX])
@@ -128,6 +139,8 @@ static bool observe_route_head(const char *text, struct observe_route *route)
 	if (!observe_copy(route->protocol, sizeof(route->protocol), name, n))
 		return false;
 	route->best = strncmp(close, "] *", 3) == 0 || strncmp(close, "] !", 3) == 0;
+	open = strchr(close, '(');
+	route->preference = open ? (unsigned)strtoul(open + 1, NULL, 10) : 0;
 	return true;
 }
 

@@ -27,6 +27,7 @@ bool observe_status(const struct reply *reply, struct observe_status *ret);
 /* A line of `show protocols`. */
 struct observe_protocol {
 	char name[NAMES_MAX];
+	char type[16]; /* "BGP", "OSPF", "Kernel", "Static", ... */
 	bool is_bgp;
 	bool up;	  /* "up" or on the way there: not "down", "stop" or "flush" */
 	bool established; /* "up" */
@@ -34,6 +35,10 @@ struct observe_protocol {
 
 /* False for the heading, the final line and whatever is no protocol. */
 bool observe_protocol(const struct reply_line *line, struct observe_protocol *ret);
+
+/* Is it one that bird.sessions means? BGP sessions by any pattern; an OSPF only by one that does not
+ * mean everything. */
+bool observe_is_session(const struct observe_protocol *p, const char *pattern);
 
 /* The name in a line such as "NAME: disabled" of a reply, or in a pushed line such as "Disabling
  * protocol NAME". False where there is none of ours. */
@@ -45,7 +50,8 @@ bool observe_our_name(const char *text, char ret[NAMES_MAX]);
 struct observe_route {
 	char table[NAMES_MAX]; /* "" when BIRD did not say */
 	char protocol[NAMES_MAX];
-	bool best; /* the one that BIRD uses of this table */
+	bool best;	     /* the one that BIRD uses of this table */
+	unsigned preference; /* 0 when BIRD did not say */
 	bool has_weight;
 	uint32_t weight, prepend; /* redshank_weight, redshank_prepend; 0 when absent */
 	struct config_community communities[OBSERVE_COMMUNITIES_MAX];
