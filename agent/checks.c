@@ -220,6 +220,16 @@ void checks_free(struct checks *c)
 	free(c);
 }
 
+/* Milliseconds until the first attempt of the check at `index`. The first outcome is worth having
+ * soon. */
+static uint64_t checks_first_ms(
+	const struct checks *c, const struct config_check *check, size_t index)
+{
+	if (check->type == &probe_type_process)
+		return 0;
+	return run_spread_ms(check->fast_interval_ms, (unsigned)index, (unsigned)c->list.n);
+}
+
 void checks_start(struct checks *c)
 {
 	const struct run_ops ops = {.report = checks_on_report};
@@ -229,16 +239,14 @@ void checks_start(struct checks *c)
 		struct checks_item *item = c->list.items[i];
 		const struct config_check *check = checks_configured(c->config, item);
 		struct run_ops its = ops;
-		uint64_t spread;
 		int r;
 
 		if (item->run)
 			continue;
 		its.userdata = item;
-		/* The first outcome is worth having soon: spread over the fast interval. */
-		spread = run_spread_ms(check->fast_interval_ms, (unsigned)i, (unsigned)c->list.n);
 		r = run_check_new(&item->run, check->type, check->settings, c->host,
-			check->timeout_ms, monotime_add_ms(now, spread), &its);
+			check->timeout_ms, monotime_add_ms(now, checks_first_ms(c, check, i)),
+			&its);
 		if (r < 0)
 			log_error("check %s/%s: cannot be started: %s", item->service_name,
 				item->name, strerror(-r));
@@ -263,4 +271,13 @@ void checks_now(struct checks *c)
 const char *checks_reason(const struct checks *c, size_t service, size_t check)
 {
 	return c->list.items[c->list.first[service] + check]->reason;
+}
+
+void checks_view(const struct checks *c, size_t service, size_t check, struct run_view *ret)
+{
+	const struct run_check *run = c->list.items[c->list.first[service] + check]->run;
+
+	*ret = (struct run_view){.began = MONOTIME_NEVER, .next = MONOTIME_NEVER};
+	if (run)
+		run_check_view(run, ret);
 }

@@ -25,7 +25,11 @@ int checks_new(struct checks **ret, const struct probe_host *host, struct config
 	const struct checks_ops *ops);
 void checks_free(struct checks *c);
 
-/* Starts every check that does not run yet, spread over its interval. */
+/*
+ * Starts every check that does not run yet, spread over its fast interval. Those of processes begin
+ * at once: they cost next to nothing, and a process that is found dead is a hard fact, which no
+ * prefix is to wait for.
+ */
 void checks_start(struct checks *c);
 /* Ends every attempt; none reports any more. */
 void checks_stop(struct checks *c);
@@ -40,5 +44,7 @@ void checks_change_free(struct checks_change *change);
 
 /* What the check said last; "" before it spoke. */
 const char *checks_reason(const struct checks *c, size_t service, size_t check);
+/* When it ran and when it runs next; both never where it does not run. */
+void checks_view(const struct checks *c, size_t service, size_t check, struct run_view *ret);
 
 #endif

@@ -54,6 +54,7 @@ struct run_check {
 	struct monotime started;  /* of this or the last attempt, as told to the caller */
 	struct monotime began;	  /* when begin() was called */
 	struct monotime deadline; /* of this attempt */
+	uint64_t duration_us;	  /* of the last attempt that ended */
 	struct probe_report early;
 };
 
@@ -121,6 +122,7 @@ static void deliver(struct run_check *r, const struct probe_report *report)
 		r->busy = false;
 		disarm(r->deadline_source);
 		duration_us = monotime_since_us(r->began, clock_monotime());
+		r->duration_us = duration_us;
 	}
 	r->in_report = true;
 	r->woken = false;
@@ -251,6 +253,7 @@ int run_check_new(struct run_check **ret, const struct probe_type *type, const v
 	r->ops = *ops;
 	r->timeout_us = timeout_ms * 1000;
 	r->started = first;
+	r->began = MONOTIME_NEVER;
 	e = add_timer(
 		host->event, &r->start_source, PROBE_PRIORITY_START, "check-start", on_start, r);
 	if (e < 0)
@@ -283,6 +286,16 @@ void run_check_now(struct run_check *r)
 		r->woken = true;
 	else if (!r->busy)
 		arm_start(r, monotime_min(r->due, clock_monotime()));
+}
+
+void run_check_view(const struct run_check *r, struct run_view *ret)
+{
+	*ret = (struct run_view){
+		.busy = r->busy,
+		.began = r->began,
+		.duration_us = r->duration_us,
+		.next = r->busy ? MONOTIME_NEVER : r->due,
+	};
 }
 
 uint64_t run_spread_ms(uint64_t interval_ms, unsigned index, unsigned n)

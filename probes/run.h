@@ -34,6 +34,15 @@ void run_check_free(struct run_check *r);
 /* The next attempt starts now (unless one is under way). */
 void run_check_now(struct run_check *r);
 
+/* What a person is told of the schedule. */
+struct run_view {
+	bool busy;	       /* an attempt is under way */
+	struct monotime began; /* this attempt, or the last one; never: none was begun yet */
+	uint64_t duration_us;  /* of the last attempt that ended; 0: none did */
+	struct monotime next;  /* when the next one starts; never while one is under way */
+};
+void run_check_view(const struct run_check *r, struct run_view *ret);
+
 /* When the first of n checks of one interval starts, so that they do not all run at once: an offset
  * in ms below interval_ms, even over the n, in steps of 25 ms where the interval is 250 ms or more:
  * an idle agent wakes up 40 times a second at most, however many checks it has. */

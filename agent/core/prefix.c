@@ -75,3 +75,23 @@ const char *prefix_reason_name(enum prefix_reason reason)
 	}
 	abort();
 }
+
+unsigned prefix_reason_rule(enum prefix_reason reason)
+{
+	switch (reason) {
+	case PREFIX_REASON_STOPPING:
+		return 0;
+	case PREFIX_REASON_DRAINED:
+	case PREFIX_REASON_FORCED:
+		return 1;
+	case PREFIX_REASON_ADDRESS_MISSING:
+		return 2;
+	case PREFIX_REASON_UNHEALTHY:
+		return 3;
+	case PREFIX_REASON_FIRST_ROUND:
+		return 4;
+	case PREFIX_REASON_HEALTHY:
+		return 7;
+	}
+	abort();
+}

@@ -66,5 +66,7 @@ struct prefix_verdict prefix_decide(const struct prefix_facts *facts);
 const char *prefix_wanted_name(enum prefix_wanted wanted);
 /* "stopping", "drained", ... as in the list above */
 const char *prefix_reason_name(enum prefix_reason reason);
+/* The rule's number in the list above. */
+unsigned prefix_reason_rule(enum prefix_reason reason);
 
 #endif

@@ -78,6 +78,17 @@ START_TEST (rules) {
 }
 END_TEST
 
+START_TEST (numbers_of_the_rules) {
+	ck_assert_uint_eq(prefix_reason_rule(PREFIX_REASON_STOPPING), 0);
+	ck_assert_uint_eq(prefix_reason_rule(PREFIX_REASON_DRAINED), 1);
+	ck_assert_uint_eq(prefix_reason_rule(PREFIX_REASON_FORCED), 1);
+	ck_assert_uint_eq(prefix_reason_rule(PREFIX_REASON_ADDRESS_MISSING), 2);
+	ck_assert_uint_eq(prefix_reason_rule(PREFIX_REASON_UNHEALTHY), 3);
+	ck_assert_uint_eq(prefix_reason_rule(PREFIX_REASON_FIRST_ROUND), 4);
+	ck_assert_uint_eq(prefix_reason_rule(PREFIX_REASON_HEALTHY), 7);
+}
+END_TEST
+
 START_TEST (names) {
 	ck_assert_str_eq(prefix_wanted_name(WITHDRAW), "withdraw");
 	ck_assert_str_eq(prefix_wanted_name(DEMOTE), "demote");
@@ -103,6 +114,7 @@ int main(void)
 
 	tcase_add_loop_test(tests, rules, 0, (int)(sizeof(rows) / sizeof(rows[0])));
 	tcase_add_test(tests, names);
+	tcase_add_test(tests, numbers_of_the_rules);
 	suite_add_tcase(suite, tests);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);
