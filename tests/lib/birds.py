@@ -49,6 +49,11 @@ class Route:
         return None if value is None else int(value)
 
     @property
+    def local_pref(self):
+        value = self.attributes.get("BGP.local_pref")
+        return None if value is None else int(value)
+
+    @property
     def communities(self):
         return _tuples(self.attributes.get("BGP.community", ""))
 
@@ -276,7 +281,7 @@ protocol bgp router6 from uplink {{
 
 def router_config(host, edges, ecmp=False, ibgp=False):
     """bird.conf of the router: learns from the edges, and its kernel forwards by what it learned."""
-    edge_as = ROUTER_AS if ibgp else EDGE_AS
+    edge_as, direct = (ROUTER_AS, "\n\tdirect;") if ibgp else (EDGE_AS, "")
     merge = "merge paths on;" if ecmp else ""
     text = f"""\
 log "{host.path('bird.log')}" all;
@@ -290,7 +295,7 @@ template bgp edge {{
 	local as {ROUTER_AS};
 	passive on;
 	error wait time 1, 2;
-	hold time 30;
+	hold time 30;{direct}
 }}
 """
     for index in range(1, edges + 1):
