@@ -87,6 +87,8 @@ class Frr:
                 ],
                 daemon + ".out",
             )
+            if daemon == "zebra":  # bgpd looks for its socket once, and then not for 10 s
+                until(lambda: os.path.exists(self._path("zserv.api")), 10, lambda: f"zebra listens\n{self.tail()}")
         if wait:
             self.wait_ready()
 
