@@ -29,6 +29,7 @@
 #include "agent/system/log.h"
 
 #define READ_AGAIN_MAX 6
+#define READ_DIFFERS 3 /* reads that show another body, before it is believed */
 #define READ_AGAIN_MS 25ULL
 
 static bool read_ready(const struct apply *a)
@@ -64,6 +65,8 @@ static void read_again_later(struct apply *a, struct apply_prefix *p)
 			? o->announced == APPLY_NO && o->exported == 0
 			: o->announced == APPLY_YES && o->exported == (int)a->status.sessions_up;
 
+	if (p->differs > 0 && p->differs < READ_DIFFERS)
+		as_wanted = false;
 	if (as_wanted || p->rereads >= READ_AGAIN_MAX)
 		return;
 	p->reread_at = monotime_add_ms(clock_monotime(), READ_AGAIN_MS << p->rereads++);
@@ -300,10 +303,15 @@ static void job_free(struct apply_job *job)
 	free(job);
 }
 
+static bool job_is_own_table(const char *table)
+{
+	return strcmp(table, "redshank4") == 0 || strcmp(table, "redshank6") == 0;
+}
+
 /* The table's routes are all read. */
 static void job_end_table(struct apply_job *job)
 {
-	bool own = strcmp(job->table, "redshank4") == 0 || strcmp(job->table, "redshank6") == 0;
+	bool own = job_is_own_table(job->table);
 
 	if (job->table_ours) {
 		job->ours = true;
@@ -352,6 +360,8 @@ static void job_route(void *userdata, const struct observe_route *route)
 		return;
 	}
 	job->table_ours = true;
+	if (!job_is_own_table(route->table))
+		return; /* What a protocol holds is what it puts into a table of ours. */
 	for (size_t i = 0; i < s->n_protocols; i++) {
 		const struct apply_protocol *p = s->protocols[i];
 
@@ -419,9 +429,9 @@ static bool job_is_valid_for(const struct apply_job *job, const struct apply_pro
 
 static void job_tell_body(struct apply_job *job, struct apply_protocol *p)
 {
-	enum prefix_wanted wanted = p->service->prefixes[job->prefix].wanted;
-	bool expected = wanted == PREFIX_WANTED_ANNOUNCE ||
-			(wanted == PREFIX_WANTED_DEMOTE && p->last_resort);
+	struct apply_prefix *prefix = &p->service->prefixes[job->prefix];
+	bool expected = prefix->wanted == PREFIX_WANTED_ANNOUNCE ||
+			(prefix->wanted == PREFIX_WANTED_DEMOTE && p->last_resort);
 	bool differs = expected ? !job->matches[p->last_resort] : job->present[p->last_resort];
 
 	if (!job_is_valid_for(job, p)) {
@@ -433,6 +443,9 @@ static void job_tell_body(struct apply_job *job, struct apply_protocol *p)
 		p->reads_left = 0;
 		return;
 	}
+	prefix->differs = differs ? prefix->differs + 1 : 0;
+	if (differs && prefix->differs < READ_DIFFERS)
+		return; /* It may be on its way: read_again_later(). */
 	if (p->reads_left > 0) {
 		p->reads_differ = p->reads_differ || differs;
 		if (--p->reads_left == 0)

@@ -101,6 +101,7 @@ struct apply_prefix {
 	struct apply_observed observed;
 	bool read_wanted;	   /* counted in apply.reads_wanted */
 	bool reading;		   /* a job is under way */
+	unsigned differs;	   /* reads in a row that showed another body than is wanted */
 	unsigned rereads;	   /* in a row that did not show what is wanted, yet */
 	struct monotime reread_at; /* 0: not due */
 	bool said_elsewhere;

@@ -279,13 +279,16 @@ static inline void fake_show_route(struct fake_bird *f, struct fake_connection *
 		fake_say(c, "8001 Network not found\n");
 		return;
 	}
+	if (p && !export)
+		fake_say(c,
+			"1007-Table redshank4:\n %-20s unreachable [%s 12:00:00.000] * (250)\n"
+			"1012-\tredshank_weight: %u\n",
+			prefix, p->name, p->weight);
 	fake_say(c, "1007-Table master4:\n");
 	if (f->other_preferred)
 		fake_route_line(c, prefix, f->other_preferred, true);
 	if (p && !(export && f->other_preferred)) {
 		fake_route_line(c, prefix, p->name, !f->other_preferred);
-		if (!export)
-			fake_say(c, "1012-\tredshank_weight: %u\n", p->weight);
 	} else if (!p && !f->other_preferred) {
 		fake_route_line(c, prefix, f->other_exported, true);
 	}
