@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "agent/agent.h"
+#include "agent/beside.h"
 #include "agent/system/log.h"
 
 #define CONFIG_PATH "/etc/redshank/redshank.json"
@@ -66,6 +67,7 @@ static int check(const struct config *config)
 		(void)fprintf(stderr, "error: printing the configuration: %s\n", strerror(errno));
 		return EXIT_CONFIGURATION;
 	}
+	beside_print(config, stderr);
 	return EXIT_OK;
 }
 

@@ -106,6 +106,11 @@ static int apply_on_tick(sd_event_source *source, uint64_t us, void *userdata)
 	return 0;
 }
 
+static void apply_on_advice(void *userdata)
+{
+	apply_say_changed(userdata);
+}
+
 static int apply_on_ready_timer(sd_event_source *source, uint64_t us, void *userdata)
 {
 	apply_become_ready(userdata, false);
@@ -158,6 +163,7 @@ DEFINE_CLEANUP_PTR(struct apply *, apply_free)
 int apply_new(struct apply **ret, sd_event *event, const struct config_bird *bird,
 	const struct apply_ops *ops)
 {
+	struct advise_ops advise = {.changed = apply_on_advice};
 	_cleanup_(apply_freep) struct apply *a = calloc(1, sizeof(*a));
 	int r;
 
@@ -171,7 +177,10 @@ int apply_new(struct apply **ret, sd_event *event, const struct config_bird *bir
 	a->configure_took_ms = UINT64_MAX;
 	a->sessions_version = 1; /* 0: a prefix that was not read */
 	a->status.link = APPLY_LINK_AWAY;
+	advise.userdata = a;
 	if ((r = apply_copy(a, bird)) < 0 ||
+		(r = advise_new(&a->advise, event, a->sessions_wanted, a->n_sessions_wanted, false,
+			 &advise)) < 0 ||
 		(r = apply_add_defer(a, &a->round, "bird-round", apply_on_round)) < 0 ||
 		(r = apply_add_defer(a, &a->changed, "bird-changed", apply_on_changed)) < 0 ||
 		(r = apply_add_timer(a, &a->wake, "bird-wake", apply_on_wake)) < 0 ||
@@ -204,6 +213,7 @@ void apply_free(struct apply *a)
 		&a->round, &a->changed, &a->wake, &a->poll, &a->tick, &a->ready_timer};
 
 	apply_link_stop(a);
+	advise_free(a->advise);
 	for (size_t i = 0; i < ELEMENTSOF(sources); i++)
 		sd_event_source_disable_unref(*sources[i]);
 	for (size_t i = 0; i < a->n_services; i++)
@@ -415,6 +425,7 @@ int apply_configure(struct apply *a, const struct config *config)
 	}
 	apply_take_services(a, services, config->n_services);
 	a->config = config;
+	advise_configure(a->advise, config);
 	a->generation++;
 	a->reads_wanted = 0;
 	a->read_service = a->read_prefix = a->tick_service = a->tick_prefix = 0;
@@ -575,4 +586,9 @@ const struct apply_observed *apply_observed(const struct apply *a, size_t servic
 const struct apply_status *apply_status(const struct apply *a)
 {
 	return &a->status;
+}
+
+size_t apply_warnings(const struct apply *a, const struct advise_warning **ret)
+{
+	return advise_warnings(a->advise, ret);
 }

@@ -14,6 +14,7 @@
  */
 #include <systemd/sd-event.h>
 
+#include "agent/bird/advise.h"
 #include "agent/config/config.h"
 #include "agent/core/prefix.h"
 
@@ -95,5 +96,7 @@ void apply_flush(struct apply *a);
 
 const struct apply_observed *apply_observed(const struct apply *a, size_t service, size_t prefix);
 const struct apply_status *apply_status(const struct apply *a);
+/* What about this BIRD's configuration will hurt (advise.h); how many. Valid until the loop runs. */
+size_t apply_warnings(const struct apply *a, const struct advise_warning **ret);
 
 #endif

@@ -211,6 +211,7 @@ void apply_link_observed(struct apply *a)
 		return;
 	a->observed_once = true;
 	a->reading.failures = 0;
+	advise_connected(a->advise, a->reading.client);
 	link_set(a, APPLY_LINK_UP, "");
 	apply_become_ready(a, true);
 }

@@ -662,6 +662,7 @@ void apply_read_greeted(struct apply *a)
 void apply_read_lost(struct apply *a)
 {
 	apply_drop_jobs(a);
+	advise_lost(a->advise);
 	a->observe_sent = false;
 	a->observed_once = false;
 	for (size_t i = 0; i < a->n_protocols; i++)
@@ -684,6 +685,7 @@ void apply_read_push(struct apply *a, const char *text)
 	const struct apply_protocol *p;
 	char name[NAMES_MAX];
 
+	advise_push(a->advise, text);
 	if (observe_our_name(text, name)) {
 		p = apply_find(a, name);
 		/* Our own command's echo. */

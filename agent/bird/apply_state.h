@@ -31,6 +31,7 @@
 
 #include "agent/base/buffer.h"
 #include "agent/base/monotime.h"
+#include "agent/bird/advise.h"
 #include "agent/bird/apply.h"
 #include "agent/bird/client.h"
 #include "agent/bird/fragment.h"
@@ -205,6 +206,7 @@ struct apply_watch {
 struct apply {
 	sd_event *event; /* a reference */
 	struct apply_ops ops;
+	struct advise *advise; /* asks on the reading connection, too */
 	char *socket, *folder;
 	bool birdc;
 	char **sessions_wanted; /* patterns, n, owned */

@@ -1,7 +1,8 @@
 /*
  * The status for people.
  *
- * Read at three in the morning: what is wrong stands first, then one block for each service with
+ * Read at three in the morning: the first line says whether there is trouble and which command says
+ * why, the next ones what is wrong with BIRD; then one block for each service with
  * its checks (why it is up or down) and its prefixes (what is wanted, and whether BIRD does it).
  * The words are those of the document, the log and the manual. What is not known is said to be
  * unknown, and a wish that BIRD does not follow is red.
@@ -10,12 +11,13 @@
  */
 #include "agent/ctl/status.h"
 
+#include <assert.h>
 #include <errno.h>
+#include <stdarg.h>
 #include <string.h>
 
 #include "agent/base/address.h"
 #include "agent/base/buffer.h"
-#include "agent/ctl/text.h"
 
 #define STATUS_FORMAT 1
 #define STATUS_UNKNOWN "unknown"
@@ -185,7 +187,7 @@ static enum text_colour agreement_colour(enum agreement agreement)
 }
 
 /* The colour of a word of the document. */
-static enum text_colour word_colour(const char *word)
+enum text_colour status_word_colour(const char *word)
 {
 	static const struct {
 		const char *word;
@@ -218,7 +220,7 @@ static void add_word(struct text_table *t, const json_t *object, const char *key
 {
 	const char *word = text_of(object, key);
 
-	text_table_add(t, word_colour(word), false, word[0] ? word : STATUS_UNKNOWN);
+	text_table_add(t, status_word_colour(word), false, word[0] ? word : STATUS_UNKNOWN);
 }
 
 static void add_since(struct text_table *t, const json_t *object, const struct status_view *view)
@@ -232,17 +234,18 @@ static void add_since(struct text_table *t, const json_t *object, const struct s
 }
 
 /* One character an outcome, the newest last. */
-static void add_outcomes(struct text_table *t, const json_t *check)
+void status_add_outcomes(struct text_table *t, const json_t *check, size_t most)
 {
 	static const struct {
 		const char *word;
 		char mark;
 	} marks[] = {{"good", '.'}, {"bad", 'X'}, {"gone", '!'}, {"unknown", '?'}};
-	char bar[33];
+	char bar[STATUS_OUTCOMES_MAX + 1];
 	const json_t *outcomes = json_object_get(check, "outcomes");
 	size_t n = json_array_size(outcomes);
-	size_t first = n > sizeof(bar) - 1 ? n - (sizeof(bar) - 1) : 0;
+	size_t first = n > most ? n - most : 0;
 
+	assert(most < sizeof(bar));
 	memset(bar, 0, sizeof(bar));
 	for (size_t i = first; i < n; i++) {
 		const char *word = json_string_value(json_array_get(outcomes, i));
@@ -270,7 +273,7 @@ static void print_checks(FILE *out, const json_t *checks, const struct status_vi
 		text_table_add(&t, TEXT_PLAIN, false, name);
 		add_word(&t, check, "state");
 		add_since(&t, check, view);
-		add_outcomes(&t, check);
+		status_add_outcomes(&t, check, STATUS_OUTCOMES_MAX);
 		text_table_add(&t, TEXT_PLAIN, false, text_of(check, "reason"));
 	}
 	text_table_print(&t, out, view->colours, 2);
@@ -351,7 +354,7 @@ static void print_services(
 		(void)fputc('\n', out);
 		text_put(out, view->colours, TEXT_BOLD, name);
 		(void)fputs(": ", out);
-		text_put(out, view->colours, word_colour(health),
+		text_put(out, view->colours, status_word_colour(health),
 			health[0] ? health : STATUS_UNKNOWN);
 		(void)fputc('\n', out);
 		print_checks(out, json_object_get(service, "checks"), view);
@@ -372,7 +375,7 @@ static void print_trouble(
 	text_put_wrapped(out, view->colours, TEXT_RED, 0, line);
 }
 
-static void print_troubles(FILE *out, const json_t *document, const struct status_view *view)
+void status_print_troubles(FILE *out, const json_t *document, const struct status_view *view)
 {
 	const json_t *bird = json_object_get(document, "bird");
 	const char *error = text_of(bird, "error");
@@ -415,10 +418,142 @@ static void print_headline(FILE *out, const json_t *document, const struct statu
 	text_put_wrapped(out, view->colours, colour, 0, line);
 }
 
+/* What about BIRD's configuration will hurt: behind the headline, for it may be there for years. */
+static void print_warnings(FILE *out, const json_t *bird, const struct status_view *view)
+{
+	char line[1200];
+	json_t *warning;
+	size_t i;
+
+	json_array_foreach (json_object_get(bird, "warnings"), i, warning) {
+		(void)snprintf(line, sizeof(line), "warning: %.1000s (%.64s)",
+			text_of(warning, "text"), text_of(warning, "code"));
+		text_put_wrapped(out, view->colours, TEXT_YELLOW, 0, line);
+	}
+}
+
+/* --- the first line --- */
+
+#define VERDICT_NAMED_MAX 4 /* services */
+
+struct verdict {
+	struct buffer text;
+	enum text_colour colour; /* RED: trouble; YELLOW: not decided yet, or less than all */
+	const char *service;	 /* the first to ask about; NULL: none */
+	size_t n, prefixes, announced;
+};
+
+/* Is something not as it should be with the service? "" where all is well. */
+static const char *verdict_of(
+	const json_t *service, const json_t *bird, struct verdict *v, enum text_colour *ret)
+{
+	bool withdrawn = false, wrong = false, waits = false, down = false;
+	const char *name;
+	json_t *item;
+
+	json_object_foreach (json_object_get(service, "prefixes"), name, item) {
+		bool withdraw = is_text(item, "wanted", "withdraw");
+
+		v->prefixes++;
+		v->announced += json_is_true(json_object_get(item, "announced"));
+		waits = waits || is_text(item, "reason", "first_round");
+		withdrawn = withdrawn || (withdraw && !is_text(item, "reason", "first_round"));
+		wrong = wrong || is_elsewhere(item) || announced_agreement(item) == DISAGREES ||
+			exported_agreement(item, bird) == DISAGREES;
+	}
+	json_object_foreach (json_object_get(service, "checks"), name, item)
+		down = down || is_text(item, "state", "down");
+	*ret = TEXT_RED;
+	if (wrong)
+		return "is not announced as wanted";
+	if (is_text(service, "health", "unhealthy"))
+		return "is unhealthy";
+	if (withdrawn)
+		return "has withdrawn prefixes";
+	*ret = TEXT_YELLOW;
+	if (waits || is_text(service, "health", "undecided"))
+		return "is not decided yet";
+	return down ? "is healthy, but a check is down" : "";
+}
+
+static void verdict_add(struct verdict *v, enum text_colour colour, const char *format, ...)
+	_printf_(3, 4);
+static void verdict_add(struct verdict *v, enum text_colour colour, const char *format, ...)
+{
+	char text[128];
+	va_list ap;
+
+	va_start(ap, format);
+	(void)vsnprintf(text, sizeof(text), format, ap);
+	va_end(ap);
+	if (v->n++ < VERDICT_NAMED_MAX)
+		(void)buffer_printf(&v->text, "%s%s", v->n > 1 ? "; " : "", text);
+	if (v->colour != TEXT_RED)
+		v->colour = colour;
+}
+
+static void verdict_add_bird(struct verdict *v, const json_t *bird)
+{
+	long long up = (long long)json_integer_value(json_object_get(bird, "sessions_up"));
+	long long sessions = (long long)json_integer_value(json_object_get(bird, "sessions"));
+
+	if (!is_text(bird, "link", "up"))
+		verdict_add(v, is_text(bird, "link", "greeting") ? TEXT_YELLOW : TEXT_RED,
+			"BIRD is %.16s", text_of(bird, "link"));
+	if (text_of(bird, "alarm")[0])
+		verdict_add(v, TEXT_RED, "BIRD refuses its configuration");
+	if (up < sessions)
+		verdict_add(v, TEXT_RED, "%lld of %lld sessions down", sessions - up, sessions);
+}
+
+/* "All is well: ...", or what is not and the command that says why. */
+static void print_verdict(FILE *out, const json_t *document, const struct status_view *view)
+{
+	const json_t *bird = json_object_get(document, "bird");
+	const json_t *services = json_object_get(document, "services");
+	struct verdict v = {.colour = TEXT_GREEN};
+	_cleanup_buffer_ struct buffer line = {0};
+	const char *name;
+	json_t *service;
+
+	buffer_init(&v.text, STATUS_NAMES_MAX);
+	buffer_init(&line, STATUS_NAMES_MAX + 256);
+	verdict_add_bird(&v, bird);
+	json_object_foreach ((json_t *)services, name, service) {
+		enum text_colour colour;
+		const char *what = verdict_of(service, bird, &v, &colour);
+
+		if (!what[0])
+			continue;
+		/* A worse one is asked about first. */
+		if (!v.service || (colour == TEXT_RED && v.colour != TEXT_RED))
+			v.service = name;
+		verdict_add(&v, colour, "%.32s %s", name, what);
+	}
+	if (!v.service)
+		v.service = json_object_iter_key(json_object_iter((json_t *)services));
+	if (v.n == 0)
+		(void)buffer_printf(&line,
+			"All is well: %zu services, %zu of %zu prefixes announced.",
+			json_object_size(services), v.announced, v.prefixes);
+	else {
+		(void)buffer_printf(&line, "%s: %s", v.colour == TEXT_RED ? "TROUBLE" : "Look",
+			buffer_string(&v.text));
+		if (v.n > VERDICT_NAMED_MAX)
+			(void)buffer_printf(&line, "; and %zu more", v.n - VERDICT_NAMED_MAX);
+		(void)buffer_printf(&line, ". Why: redshankctl explain %.32s",
+			v.service ? v.service : "SERVICE");
+	}
+	text_put_wrapped(out, view->colours, v.colour, 0, buffer_string(&line));
+	buffer_done(&v.text);
+}
+
 void status_print(FILE *out, const json_t *document, const struct status_view *view)
 {
-	print_troubles(out, document, view);
+	print_verdict(out, document, view);
+	status_print_troubles(out, document, view);
 	print_headline(out, document, view);
+	print_warnings(out, json_object_get(document, "bird"), view);
 	print_services(out, json_object_get(document, "services"),
 		json_object_get(document, "bird"), view);
 }

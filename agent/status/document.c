@@ -64,6 +64,21 @@ static const char *link_name(enum apply_link link)
 	abort();
 }
 
+static void put_warnings(struct document *d)
+{
+	const struct advise_warning *warnings;
+	size_t n = apply_warnings(d->facts->apply, &warnings);
+
+	json_open_array(&d->json, "warnings");
+	for (size_t i = 0; i < n; i++) {
+		json_open_object(&d->json, NULL);
+		json_write_string(&d->json, "code", warnings[i].code);
+		json_write_string(&d->json, "text", warnings[i].text);
+		json_close(&d->json);
+	}
+	json_close(&d->json);
+}
+
 static void put_bird(struct document *d)
 {
 	const struct apply_status *s = apply_status(d->facts->apply);
@@ -75,6 +90,7 @@ static void put_bird(struct document *d)
 	json_write_string(w, "version", null_if_empty(s->version));
 	json_write_string(w, "error", null_if_empty(s->error));
 	json_write_string(w, "alarm", null_if_empty(s->alarm));
+	put_warnings(d);
 	if (up) {
 		json_write_bool(w, "settled", s->settled);
 		json_write_number(w, "sessions", s->sessions);

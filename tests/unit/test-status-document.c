@@ -39,6 +39,15 @@ const struct apply_observed *apply_observed(const struct apply *a, size_t servic
 	return &fake_observed[prefix];
 }
 
+static struct advise_warning fake_warnings[2];
+static size_t n_fake_warnings;
+
+size_t apply_warnings(const struct apply *a, const struct advise_warning **ret)
+{
+	*ret = fake_warnings;
+	return n_fake_warnings;
+}
+
 const struct apply_status *apply_status(const struct apply *a)
 {
 	return &fake_status;
@@ -146,6 +155,24 @@ START_TEST (known_facts_are_told) {
 	ck_assert(json_is_null(PREFIX("elsewhere")));
 	ck_assert_str_eq(json_string_value(CHECK("state")), "up");
 	ck_assert(json_is_null(CHECK("reason")));
+	ck_assert_uint_eq(json_array_size(BIRD("warnings")), 0);
+	json_decref(d);
+}
+END_TEST
+
+START_TEST (warnings_are_told) {
+	json_t *d;
+	const json_t *second;
+
+	fake_warnings[0] = (struct advise_warning){.code = "outranked", .text = "first"};
+	fake_warnings[1] = (struct advise_warning){.code = "kernel_export", .text = "a \"second\""};
+	n_fake_warnings = 2;
+	d = make();
+	n_fake_warnings = 0;
+	ck_assert_uint_eq(json_array_size(BIRD("warnings")), 2);
+	second = json_array_get(BIRD("warnings"), 1);
+	ck_assert_str_eq(json_string_value(json_object_get(second, "code")), "kernel_export");
+	ck_assert_str_eq(json_string_value(json_object_get(second, "text")), "a \"second\"");
 	json_decref(d);
 }
 END_TEST
@@ -324,6 +351,7 @@ int main(void)
 
 	tcase_add_checked_fixture(tests, setup, NULL);
 	tcase_add_test(tests, known_facts_are_told);
+	tcase_add_test(tests, warnings_are_told);
 	tcase_add_test(tests, unknown_is_null);
 	tcase_add_test(tests, withdrawn_and_still_seen);
 	tcase_add_test(tests, outcomes_stand_newest_last);
