@@ -14,6 +14,7 @@ from lib.netns import Cannot
 from lib.narrator import Narrator
 from lib.site import Site
 from lib.wait import TimedOut, until
+from lib.wire import ANNOUNCE
 
 DNS, DNS6, WEB = "192.0.2.53/32", "2001:db8::53/128", "192.0.2.80/32"
 RATE = 500
@@ -122,6 +123,34 @@ class Story:
         self.announced("edge1", WEB)
         self.page_from("edge1")
 
+    def change_weight(self):
+        self.teller.head("The network team prefers edge2 for a while: one table of weights for the whole fleet.")
+        table = {"edge1": {DNS: 300, DNS6: 300}, "edge2": {DNS: 200, DNS6: 200}}
+        self.weigh(table, "both edges get the table (edge1: 300, edge2: 200), and HUP", 300)
+        self.served_by("edge2")
+        self.moved_gently()
+        self.weigh({}, "the table is taken back, and HUP", 100)
+        self.served_by("edge1")
+        self.moved_gently()
+
+    def weigh(self, table, what, expected):
+        self.teller.act(what)
+        for edge in self.site.edges:
+            edge.agent.config["weights"] = table
+            edge.agent.reload()
+        for prefix in (DNS, DNS6):
+            self.site.wire.wait_announce("edge1", prefix, since=self.teller.acted, med=expected)
+
+    def moved_gently(self):
+        """What moved since the last act moved by one UPDATE a prefix of edge1, and lost nothing."""
+        events = self.site.wire.since(self.teller.acted, kinds=None)
+        if sorted((e.edge, e.kind, e.prefix) for e in events) != [("edge1", ANNOUNCE, DNS), ("edge1", ANNOUNCE, DNS6)]:
+            raise TimedOut("edge1 should have announced two prefixes, and nothing else: " + "; ".join(map(str, events)))
+        lost = self.asker.lost(self.teller.acted, time.time() - 0.3)
+        if lost:
+            raise TimedOut(f"no query should have been lost, but {lost} were")
+        self.teller.note("one UPDATE a prefix, no withdrawal, and nothing from edge2, whose weights are the same")
+
     def broken_conf(self):
         self.teller.head("Somebody breaks bird.conf, and then nsd dies: no `configure` would pass now.")
         self.teller.act("a line of nonsense gets into bird.conf on edge1")
@@ -175,8 +204,8 @@ class Story:
         self.begin()
         counted = time.time()  # before, nobody was there to answer
         for chapter in (
-            self.kill_nsd, self.start_nsd, self.freeze_nginx, self.broken_conf, self.kill_agent,
-            self.restart_bird,
+            self.kill_nsd, self.start_nsd, self.freeze_nginx, self.change_weight, self.broken_conf,
+            self.kill_agent, self.restart_bird,
         ):
             chapter()
         problems = self.site.problems()

@@ -23,6 +23,8 @@ def test_story():
     check(done.returncode == 0, f"exit status {done.returncode}\n{done.stdout}\n{done.stderr}")
     kills = [line for line in done.stdout.splitlines() if ">>>" in line and "kill -9: nsd" in line]
     check(len(kills) == 2, "nsd was killed twice", done.stdout)
+    told = [line for line in done.stdout.splitlines() if "edge1 announces 192.0.2.53/32" in line]
+    check(any("weight 300" in line for line in told), "the router is told of another weight", done.stdout)
     check("All of it happened" in done.stdout, "the last line", done.stdout)
 
 
