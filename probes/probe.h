@@ -56,11 +56,15 @@ struct probe_type {
 	void (*begin)(struct probe *p);
 	void (*cancel)(struct probe *p);
 	void (*close)(struct probe *p);
+	/* What the attempt under way has seen so far ("2 replies were ignored"): put behind
+	 * "timeout after 500ms: ". Valid until the next call. NULL, or returns NULL: nothing. */
+	const char *(*waiting)(struct probe *p);
 };
 
 struct probe {
 	const struct probe_type *type;
 	const void *settings; /* borrowed from the configuration, which outlives the probe */
+	uint64_t timeout_ms;  /* of each attempt; the runner keeps it */
 	const struct probe_host *host;
 	void *state; /* the type's own, between open and close */
 	/* Set by the runner; probes call probe_report(). */
@@ -90,6 +94,8 @@ enum check_outcome probe_outcome_of_errno(int errnum);
 extern const struct probe_type probe_type_process;
 extern const struct probe_type probe_type_tcp;
 extern const struct probe_type probe_type_exec;
+extern const struct probe_type probe_type_udp;
+extern const struct probe_type probe_type_dns;
 
 extern const struct probe_type *const probe_types[]; /* NULL-terminated */
 

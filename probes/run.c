@@ -197,12 +197,25 @@ static int on_start(sd_event_source *s, uint64_t usec, void *userdata)
 	return 0;
 }
 
+static void report_timeout(struct run_check *r)
+{
+	const struct probe_type *type = r->probe.type;
+	const char *waiting = type->waiting ? type->waiting(&r->probe) : NULL;
+	uint64_t ms = r->timeout_us / 1000;
+	bool seconds = ms >= 1000 && ms % 1000 == 0;
+	char seen[PROBE_REASON_MAX] = "";
+
+	if (waiting)
+		(void)snprintf(seen, sizeof(seen), ": %s", waiting);
+	type->cancel(&r->probe);
+	probe_report(&r->probe, CHECK_OUTCOME_BAD, "timeout after %llu%s%s",
+		(unsigned long long)(seconds ? ms / 1000 : ms), seconds ? "s" : "ms", seen);
+}
+
 static int on_deadline(sd_event_source *s, uint64_t usec, void *userdata)
 {
 	struct run_check *r = userdata;
 	uint64_t late_us = monotime_since_us(r->deadline, clock_monotime());
-	uint64_t ms = r->timeout_us / 1000;
-	bool seconds = ms >= 1000 && ms % 1000 == 0;
 
 	assert(r->busy);
 	if (!r->extended && is_late(r, late_us)) {
@@ -212,9 +225,7 @@ static int on_deadline(sd_event_source *s, uint64_t usec, void *userdata)
 		arm_deadline(r);
 		return 0;
 	}
-	r->probe.type->cancel(&r->probe);
-	probe_report(&r->probe, CHECK_OUTCOME_BAD, "timeout after %llu%s",
-		(unsigned long long)(seconds ? ms / 1000 : ms), seconds ? "s" : "ms");
+	report_timeout(r);
 	return 0;
 }
 
@@ -246,6 +257,7 @@ int run_check_new(struct run_check **ret, const struct probe_type *type, const v
 		return -ENOMEM;
 	r->probe = (struct probe){.type = type,
 		.settings = settings,
+		.timeout_ms = timeout_ms,
 		.host = host,
 		.report = on_report,
 		.wake = on_wake,

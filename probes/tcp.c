@@ -4,18 +4,11 @@
  * One attempt is one connection: connect, write all of `send`, read until `expect` was seen, close.
  * Many attempts never reach the loop, since connect(2) says at once that there is no route or that
  * nobody listens; they report from begin(). The runner holds the deadline.
- *
- * A connection that came about with itself is no answer: when nobody listens on a port of the
- * ephemeral range, the kernel may choose that same port for our end, and TCP's simultaneous open
- * (RFC 9293, 3.5) then connects the socket to itself.
  */
 #include "probes/probe.h"
 
-#include <arpa/inet.h>
 #include <assert.h>
 #include <errno.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -23,6 +16,7 @@
 #include <unistd.h>
 
 #include "agent/base/address.h"
+#include "probes/peer.h"
 
 /* How much of an answer is looked through. */
 #define ANSWER_MAX 4096
@@ -76,13 +70,8 @@ static const struct schema tcp_schema = {.size = sizeof(struct tcp_settings), .k
 static int tcp_validate(const void *settings, struct error *ret_error)
 {
 	const struct tcp_settings *s = settings;
-	const uint8_t *b = s->address.bytes;
 
-	if (s->address.family == ADDRESS_FAMILY_IPV6 && b[0] == 0xfe && (b[1] & 0xc0) == 0x80)
-		return error_set(ret_error, EINVAL,
-			"address: expected an address that is not link-local (an anycast service "
-			"has a global one)");
-	return 0;
+	return peer_validate("address", &s->address, ret_error);
 }
 
 static int tcp_open(struct probe *p)
@@ -123,14 +112,10 @@ static void fail_errno(struct probe *p, const char *what, int errnum)
 	probe_report(p, probe_outcome_of_errno(errnum), "%s: %s", what, strerror(errnum));
 }
 
-static void fail_connect(struct probe *p, int errnum)
+static void fail_error(struct probe *p, int r, const struct error *error)
 {
-	const struct tcp_settings *s = p->settings;
-	char text[ADDRESS_TEXT_MAX];
-
 	tcp_drop(p->state);
-	probe_report(p, probe_outcome_of_errno(errnum), "connect to %s port %u: %s",
-		address_format(&s->address, text), (unsigned)s->port, strerror(errnum));
+	probe_report(p, probe_outcome_of_errno(-r), "%s", error->text);
 }
 
 static void succeed(struct probe *p)
@@ -155,37 +140,6 @@ static void fail_answer(struct probe *p, const char *end)
 	else
 		probe_report(p, CHECK_OUTCOME_BAD, "expected \"%.48s\", %s, got \"%s\"%s",
 			s->expect, end, start, t->n_answer > shown ? "..." : "");
-}
-
-static socklen_t peer_address(const struct tcp_settings *s, struct sockaddr_storage *ret)
-{
-	struct sockaddr_in *v4 = (struct sockaddr_in *)ret;
-	struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)ret;
-
-	memset(ret, 0, sizeof(*ret));
-	switch (s->address.family) {
-	case ADDRESS_FAMILY_IPV4:
-		v4->sin_family = AF_INET;
-		v4->sin_port = htons((uint16_t)s->port);
-		memcpy(&v4->sin_addr, s->address.bytes, sizeof(v4->sin_addr));
-		return sizeof(*v4);
-	case ADDRESS_FAMILY_IPV6:
-		v6->sin6_family = AF_INET6;
-		v6->sin6_port = htons((uint16_t)s->port);
-		memcpy(&v6->sin6_addr, s->address.bytes, sizeof(v6->sin6_addr));
-		return sizeof(*v6);
-	}
-	abort();
-}
-
-static bool connected_to_itself(int fd)
-{
-	struct sockaddr_storage own = {0}, peer = {0};
-	socklen_t n_own = sizeof(own), n_peer = sizeof(peer);
-
-	return getsockname(fd, (struct sockaddr *)&own, &n_own) == 0 &&
-	       getpeername(fd, (struct sockaddr *)&peer, &n_peer) == 0 && n_own == n_peer &&
-	       memcmp(&own, &peer, n_own) == 0;
 }
 
 /* Writes what is left of `send`. True when all is written; false when the attempt waits or is over.
@@ -240,16 +194,13 @@ static void advance(struct probe *p)
 {
 	const struct tcp_settings *s = p->settings;
 	struct tcp *t = p->state;
-	socklen_t n = sizeof(int);
-	int errnum = 0, r;
+	struct error error;
+	int r;
 
 	if (!t->connected) {
-		if (getsockopt(t->fd, SOL_SOCKET, SO_ERROR, &errnum, &n) < 0)
-			errnum = errno;
-		if (errnum == 0 && connected_to_itself(t->fd))
-			errnum = ECONNREFUSED;
-		if (errnum != 0) {
-			fail_connect(p, errnum);
+		r = peer_connected(t->fd, &s->address, s->port, &error);
+		if (r < 0) {
+			fail_error(p, r, &error);
 			return;
 		}
 		t->connected = true;
@@ -283,20 +234,14 @@ static void tcp_begin(struct probe *p)
 {
 	const struct tcp_settings *s = p->settings;
 	struct tcp *t = p->state;
-	struct sockaddr_storage peer;
-	socklen_t length = peer_address(s, &peer);
-	int yes = 1, r;
+	struct error error;
+	int r;
 
 	t->connected = false;
 	t->sent = t->n_answer = 0;
-	t->fd = socket(peer.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	if (t->fd < 0) {
-		fail_errno(p, "socket", errno);
-		return;
-	}
-	(void)setsockopt(t->fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
-	if (connect(t->fd, (struct sockaddr *)&peer, length) < 0 && errno != EINPROGRESS) {
-		fail_connect(p, errno);
+	r = peer_connect(SOCK_STREAM, &s->address, s->port, &t->fd, &error);
+	if (r < 0 && r != -EINPROGRESS) {
+		fail_error(p, r, &error);
 		return;
 	}
 	r = sd_event_add_io(p->host->event, &t->io, t->fd, EPOLLOUT, on_io, p);
