@@ -7,7 +7,9 @@
  *
  * Start: apply looks at what BIRD does (at most a second), the engine takes that as found, then the
  * checks begin. Every fact goes the same way: into the engine, engine_decide(), and what is wanted
- * into apply, which writes to BIRD before anything else happens; the log comes after that.
+ * into apply, which writes to BIRD before anything else happens; the log comes after that. From a
+ * death to BIRD's socket nothing is allocated (tests/netns/hot-path.py), so that a withdrawal
+ * leaves also when no memory is to be had; the loop is helped to come through that, too.
  *
  * Reload: the new configuration is built aside. A check that is configured as before keeps its
  * running probe, and the settings that the probe borrowed move into the new configuration. The old
@@ -20,6 +22,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -40,6 +43,9 @@
 
 #define AGENT_COALESCE_MS 20   /* announcements that recover together go together */
 #define AGENT_STOP_MAX_MS 5000 /* for BIRD to settle; well below TimeoutStopSec */
+#define AGENT_EVENTS_AT_ONCE 1024
+#define AGENT_STARVED_MS 10
+#define AGENT_STARVED_SAY_US 60000000
 
 struct agent {
 	sd_event *event;
@@ -554,6 +560,39 @@ static void agent_raise_limits(void)
 	(void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
 }
 
+/* The loop's queue of what has happened grows when more happens at once than ever before, which is
+ * when a host fails and memory may be short. So it is made to grow now: it never shrinks
+ * (prioq_put() of systemd). Best effort. */
+static void agent_reserve_loop(struct agent *a)
+{
+	sd_event_source *sources[AGENT_EVENTS_AT_ONCE] = {NULL};
+
+	for (size_t i = 0; i < ELEMENTSOF(sources); i++)
+		if (sd_event_add_defer(a->event, &sources[i], NULL, NULL) < 0)
+			break;
+	for (size_t i = 0; i < ELEMENTSOF(sources); i++)
+		sd_event_source_disable_unref(sources[i]);
+}
+
+/* Runs until told to stop. Without memory the loop itself may give up: then it is run again, after
+ * a moment, since it keeps what has happened. */
+static int agent_loop(struct agent *a)
+{
+	struct monotime said = MONOTIME_ZERO;
+
+	for (;;) {
+		int r = sd_event_loop(a->event);
+
+		if (r != -ENOMEM)
+			return r;
+		if (monotime_since_us(said, clock_monotime()) > AGENT_STARVED_SAY_US) {
+			log_error("no memory: the agent looks again every %d ms", AGENT_STARVED_MS);
+			said = clock_monotime();
+		}
+		(void)poll(NULL, 0, AGENT_STARVED_MS);
+	}
+}
+
 static int agent_init(struct agent *a)
 {
 	const struct apply_ops apply_ops = {
@@ -567,6 +606,7 @@ static int agent_init(struct agent *a)
 	r = sd_event_default(&a->event);
 	if (r < 0)
 		return r;
+	agent_reserve_loop(a);
 	r = agent_add_signals(a);
 	if (r < 0)
 		return r;
@@ -632,7 +672,7 @@ int agent_run(const char *config_path, struct config *config)
 	log_notice("redshankd " REDSHANK_VERSION " starts on %s", config->node);
 	r = agent_init(&a);
 	if (r >= 0)
-		r = sd_event_loop(a.event);
+		r = agent_loop(&a);
 	if (r < 0)
 		log_error("cannot go on: %s", strerror(-r));
 	return r;

@@ -2,14 +2,15 @@
  * A burst of transitions comes from one decision: a check, then its service, then the service's
  * prefixes. They are read in that order and told in as few lines as say everything: the prefixes
  * that follow their service's change stand on its line, and a line names the first few prefixes and
- * counts the rest, so that the death of a service with 5,000 prefixes is one line, not 5,000.
+ * counts the rest, so that the death of a service with 5,000 prefixes is one line, not 5,000. Lines
+ * are put together on the stack: they are told also when there is no memory.
  */
 #include "agent/narrate.h"
 
 #include "agent/base/buffer.h"
 #include "agent/system/log.h"
 
-#define NARRATE_LINE_MAX 1024
+#define NARRATE_LINE_SIZE 1024 /* with the NUL */
 #define NARRATE_PREFIXES_NAMED 8
 
 /* Prefixes of one service that changed alike, one after the other. */
@@ -62,11 +63,12 @@ static void narrate_group_text(const struct narrate_group *g, struct buffer *lin
 
 static void narrate_group_line(struct narrate_group *g, const struct narrate_facts *facts)
 {
-	_cleanup_buffer_ struct buffer line = {0};
+	char memory[NARRATE_LINE_SIZE];
+	struct buffer line;
 
 	if (g->n == 0)
 		return;
-	buffer_init(&line, NARRATE_LINE_MAX);
+	buffer_init_fixed(&line, memory, sizeof(memory));
 	narrate_group_text(g, &line);
 	log_info("service %s: %s (%s)", facts->config->services[g->first.service].name,
 		buffer_string(&line), prefix_reason_name(g->first.reason));
@@ -92,9 +94,10 @@ static void narrate_check(const struct narrate_facts *facts, const struct engine
 	const struct engine_transition *t)
 {
 	const struct config_service *service = &facts->config->services[t->service];
-	_cleanup_buffer_ struct buffer why = {0};
+	char memory[NARRATE_LINE_SIZE];
+	struct buffer why;
 
-	buffer_init(&why, NARRATE_LINE_MAX);
+	buffer_init_fixed(&why, memory, sizeof(memory));
 	narrate_check_reason(facts, engine, t->service, t->index, &why);
 	log_info("check %s/%s: %s -> %s%s%s%s", service->name, service->checks[t->index].name,
 		check_state_name((enum check_state)t->from),
@@ -129,9 +132,10 @@ static void narrate_why(const struct narrate_facts *facts, const struct engine *
 static void narrate_service(const struct narrate_facts *facts, const struct engine *engine,
 	const struct engine_transition *t, struct narrate_group *moved)
 {
-	_cleanup_buffer_ struct buffer line = {0};
+	char memory[NARRATE_LINE_SIZE];
+	struct buffer line;
 
-	buffer_init(&line, NARRATE_LINE_MAX);
+	buffer_init_fixed(&line, memory, sizeof(memory));
 	(void)buffer_printf(&line, "service %s: %s -> %s", facts->config->services[t->service].name,
 		service_health_name((enum service_health)t->from),
 		service_health_name((enum service_health)t->to));
@@ -161,9 +165,10 @@ void narrate_transitions(struct engine *engine, const struct narrate_facts *fact
 {
 	struct engine_transition t, service = {0};
 	struct narrate_group group = {0};
+	char memory[NARRATE_LINE_SIZE];
 	bool service_open = false;
 
-	buffer_init(&group.names, NARRATE_LINE_MAX);
+	buffer_init_fixed(&group.names, memory, sizeof(memory));
 	while (engine_next_transition(engine, &t)) {
 		bool joins;
 
@@ -198,5 +203,4 @@ void narrate_transitions(struct engine *engine, const struct narrate_facts *fact
 		narrate_service(facts, engine, &service, &group);
 	else
 		narrate_group_line(&group, facts);
-	buffer_done(&group.names);
 }

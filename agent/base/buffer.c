@@ -10,6 +10,13 @@ void buffer_init(struct buffer *b, size_t maximum)
 	*b = (struct buffer){.maximum = maximum};
 }
 
+void buffer_init_fixed(struct buffer *b, char *memory, size_t size)
+{
+	assert(size > 0);
+	memory[0] = '\0';
+	*b = (struct buffer){.data = memory, .allocated = size, .maximum = size - 1};
+}
+
 void buffer_done(struct buffer *b)
 {
 	free(b->data);
@@ -32,8 +39,7 @@ void buffer_consume(struct buffer *b, size_t n)
 	b->length -= n;
 }
 
-/* Room for n more bytes and the NUL. */
-static int buffer_reserve(struct buffer *b, size_t n)
+int buffer_reserve(struct buffer *b, size_t n)
 {
 	size_t want;
 	char *grown;

@@ -3,7 +3,9 @@
  * apply_state.h for how the parts work together.
  *
  * The path of a withdrawal is apply_want() and the first loop of apply_flush(): a rename and a
- * write for each service that is withdrawn as a whole. Everything else is left to a round.
+ * write for each service that is withdrawn as a whole, without allocating anything. Everything else
+ * is left to a round. Where a part of a service is withdrawn its text must be made first, by a
+ * round at once; what that could not do (no memory) is then done here without the text.
  *
  * A new configuration. Services are matched by name, prefixes also across services, so that what
  * BIRD does for a prefix stays what is wanted of it until the engine says otherwise. The protocols
@@ -178,7 +180,7 @@ int apply_new(struct apply **ret, sd_event *event, const struct config_bird *bir
 	a->sessions_version = 1; /* 0: a prefix that was not read */
 	a->status.link = APPLY_LINK_AWAY;
 	advise.userdata = a;
-	if ((r = apply_copy(a, bird)) < 0 ||
+	if ((r = apply_copy(a, bird)) < 0 || (r = apply_commands_init(a)) < 0 ||
 		(r = advise_new(&a->advise, event, a->sessions_wanted, a->n_sessions_wanted, false,
 			 &advise)) < 0 ||
 		(r = apply_add_defer(a, &a->round, "bird-round", apply_on_round)) < 0 ||
@@ -213,6 +215,7 @@ void apply_free(struct apply *a)
 		&a->round, &a->changed, &a->wake, &a->poll, &a->tick, &a->ready_timer};
 
 	apply_link_stop(a);
+	apply_commands_done(a);
 	advise_free(a->advise);
 	for (size_t i = 0; i < ELEMENTSOF(sources); i++)
 		sd_event_source_disable_unref(*sources[i]);
@@ -531,10 +534,9 @@ static bool apply_is_all_withdrawn(const struct apply_service *s)
 /* One rename, one command. */
 static void apply_withdraw_service(struct apply *a, struct apply_service *s)
 {
+	bool any = false, renamed = apply_files_withdraw(a, s);
 	char pattern[NAMES_MAX];
-	bool any = false;
 
-	apply_files_withdraw(a, s);
 	for (size_t i = 0; i < s->n_protocols; i++) {
 		struct apply_protocol *p = s->protocols[i];
 
@@ -546,6 +548,36 @@ static void apply_withdraw_service(struct apply *a, struct apply_service *s)
 	}
 	if (any)
 		apply_send_disable(a, names_pattern(pattern, s->name));
+	if (renamed)
+		apply_files_withdrew(a, s);
+}
+
+/* Is anything that the protocol announces wanted of it? */
+static bool apply_is_wanted_up(const struct apply_service *s, const struct apply_protocol *p)
+{
+	enum prefix_wanted least = p->last_resort ? PREFIX_WANTED_DEMOTE : PREFIX_WANTED_ANNOUNCE;
+
+	for (size_t i = p->first_prefix; i < p->first_prefix + p->n_prefixes; i++)
+		if (apply_protocol_holds(p, i) && s->prefixes[i].wanted >= least)
+			return true;
+	return false;
+}
+
+/* What of a service is withdrawn and no round has withdrawn, without its text. */
+static void apply_withdraw_rest(struct apply *a, struct apply_service *s)
+{
+	for (size_t i = 0; i < s->n_protocols; i++) {
+		struct apply_protocol *p = s->protocols[i];
+
+		if (p->want != PLAN_WANT_UP || apply_is_wanted_up(s, p))
+			continue;
+		p->want = PLAN_WANT_DOWN;
+		p->reached = p->mending = false;
+		p->strikes = p->attempts = 0;
+		p->not_before = MONOTIME_ZERO;
+		if (p->seen == PLAN_SEEN_UP || p->seen == PLAN_SEEN_UNKNOWN)
+			apply_send_disable(a, p->name);
+	}
 }
 
 void apply_flush(struct apply *a)
@@ -566,7 +598,6 @@ void apply_flush(struct apply *a)
 			apply_withdraw_service(a, s);
 		else
 			now = now || s->withdraws;
-		s->withdraws = false;
 	}
 	if (!any)
 		return;
@@ -575,6 +606,13 @@ void apply_flush(struct apply *a)
 		apply_round(a);
 	else
 		apply_round_soon(a);
+	for (size_t i = 0; i < a->n_services; i++) {
+		struct apply_service *s = &a->services[i];
+
+		if (s->withdraws && s->stale)
+			apply_withdraw_rest(a, s);
+		s->withdraws = false;
+	}
 }
 
 const struct apply_observed *apply_observed(const struct apply *a, size_t service, size_t prefix)

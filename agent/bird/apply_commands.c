@@ -37,6 +37,51 @@ static bool commands_ready(const struct apply *a)
 
 /* ---- disable, enable ---- */
 
+static void command_put_back(struct apply *a, struct apply_command *c)
+{
+	if (!c->spare) {
+		free(c);
+		return;
+	}
+	c->next = a->spares;
+	a->spares = c;
+}
+
+int apply_commands_init(struct apply *a)
+{
+	for (size_t i = 0; i < APPLY_SPARES; i++) {
+		struct apply_command *c = malloc(sizeof(*c));
+
+		if (!c)
+			return -ENOMEM;
+		c->spare = true;
+		command_put_back(a, c);
+	}
+	return 0;
+}
+
+void apply_commands_done(struct apply *a)
+{
+	while (a->spares) {
+		struct apply_command *c = a->spares;
+
+		a->spares = c->next;
+		free(c);
+	}
+}
+
+/* NULL: no memory, and more are under way than were laid by. */
+static struct apply_command *command_new(struct apply *a)
+{
+	struct apply_command *c = a->spares;
+
+	if (!c)
+		return calloc(1, sizeof(*c));
+	a->spares = c->next;
+	*c = (struct apply_command){.spare = true};
+	return c;
+}
+
 static void command_free(struct apply_command *c)
 {
 	struct apply *a = c->apply;
@@ -49,7 +94,7 @@ static void command_free(struct apply_command *c)
 		c->next->previous = c->previous;
 	assert(a->commands_waiting > 0);
 	a->commands_waiting--;
-	free(c);
+	command_put_back(a, c);
 }
 
 /* Notes which protocols the answer names. */
@@ -134,7 +179,7 @@ static void command_send(struct apply *a, bool enable, const char *pattern)
 
 	if (!commands_ready(a))
 		return;
-	c = calloc(1, sizeof(*c));
+	c = command_new(a);
 	if (!c)
 		return; /* The round asks again. */
 	c->apply = a;

@@ -220,15 +220,19 @@ static void files_prepare(struct apply *a, struct apply_service *s)
 			strerror(-r));
 }
 
-void apply_files_withdraw(struct apply *a, struct apply_service *s)
+bool apply_files_withdraw(struct apply *a, struct apply_service *s)
 {
 	s->stale = true;
 	if (s->withdrawn || !s->ready)
-		return;
-	if (fragment_withdraw(a->folder_fd, s->name) < 0) {
-		s->ready = false; /* somebody took it; the round writes the file */
-		return;
-	}
+		return false;
+	if (fragment_withdraw(a->folder_fd, s->name) == 0)
+		return true;
+	s->ready = false; /* somebody took it; the round writes the file */
+	return false;
+}
+
+void apply_files_withdrew(struct apply *a, struct apply_service *s)
+{
 	files_holds(s, NULL);
 	s->text_hash = s->ready_hash;
 	s->sent = false;

@@ -95,6 +95,7 @@ struct apply_protocol {
 	struct monotime last_strike, not_before;
 	size_t reads_left; /* of a read of its body */
 	bool reads_differ;
+	enum plan_step step; /* of the round under way */
 };
 
 struct apply_prefix {
@@ -149,8 +150,11 @@ struct apply_command {
 	struct apply_command *previous, *next;
 	uint64_t number;
 	bool enable;
+	bool spare; /* goes back to apply.spares */
 	char pattern[NAMES_MAX];
 };
+
+#define APPLY_SPARES 64 /* as many as the client's: more could not be sent without memory */
 
 struct apply_session {
 	char name[NAMES_MAX];
@@ -234,6 +238,7 @@ struct apply {
 	uint64_t moment;   /* grows with every command and every answer: the order of things */
 	uint64_t commands; /* the last number */
 	struct apply_command *waiting; /* a list */
+	struct apply_command *spares;  /* a list by `next`: a withdrawal needs no memory */
 	size_t commands_waiting;
 	uint64_t answered; /* moment of the last answer to one that changes something */
 	bool unconfirmed;  /* sent since `configure status` last said 0003 */
@@ -337,7 +342,9 @@ int apply_files_open(struct apply *a);
 void apply_files_adopt(struct apply *a); /* reads what is there, before the first round */
 void apply_files_sync(struct apply *a);	 /* makes the files true */
 bool apply_files_dirty(const struct apply *a);
-void apply_files_withdraw(struct apply *a, struct apply_service *s); /* the one rename */
+/* The one rename. True: the file is withdrawn by it, and apply_files_withdrew() is to follow. */
+bool apply_files_withdraw(struct apply *a, struct apply_service *s);
+void apply_files_withdrew(struct apply *a, struct apply_service *s);
 void apply_files_configure_sent(struct apply *a);
 void apply_files_accepted(struct apply *a);
 enum apply_blame {
@@ -361,6 +368,8 @@ void apply_send_configure(struct apply *a);
 void apply_send_status(struct apply *a);
 void apply_send_check(struct apply *a);
 void apply_commands_lost(struct apply *a);
+int apply_commands_init(struct apply *a); /* 0 or -ENOMEM */
+void apply_commands_done(struct apply *a);
 void apply_retry_now(struct apply *a, const char *why);
 
 /* ---- apply_steps.c ---- */

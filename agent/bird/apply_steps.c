@@ -116,7 +116,7 @@ static enum plan_step steps_of(struct apply *a, struct apply_protocol *p)
 }
 
 /* Returns false while anything of the range is not as wanted. */
-static bool steps_plan(struct apply *a, struct steps_range *range, enum plan_step *steps)
+static bool steps_plan(struct apply *a, struct steps_range *range)
 {
 	bool done = true;
 
@@ -127,7 +127,7 @@ static bool steps_plan(struct apply *a, struct steps_range *range, enum plan_ste
 		bool enables = step == PLAN_STEP_ENABLE;
 		bool disables = step == PLAN_STEP_DISABLE;
 
-		steps[i - range->first] = step;
+		p->step = step;
 		done = done && step == PLAN_STEP_NONE && p->command == 0;
 		range->n_disable += disables;
 		range->n_enable += enables;
@@ -151,8 +151,7 @@ static const char *steps_pattern(const struct apply_protocol *p, char buf[NAMES_
 	return names_pattern(buf, service);
 }
 
-static void steps_send(struct apply *a, const struct steps_range *range,
-	const enum plan_step *steps, enum plan_step which)
+static void steps_send(struct apply *a, const struct steps_range *range, enum plan_step which)
 {
 	bool disables = which == PLAN_STEP_DISABLE;
 	size_t n = disables ? range->n_disable : range->n_enable;
@@ -170,7 +169,7 @@ static void steps_send(struct apply *a, const struct steps_range *range,
 		return;
 	}
 	for (size_t i = range->first; i < range->end; i++) {
-		if (steps[i - range->first] != which)
+		if (a->protocols[i]->step != which)
 			continue;
 		if (a->commands_waiting >= APPLY_SINGLES_MAX)
 			return; /* The round after an answer goes on. */
@@ -184,17 +183,14 @@ static void steps_send(struct apply *a, const struct steps_range *range,
 /* Withdrawals of all services first, then the rest. */
 static bool steps_protocols(struct apply *a)
 {
-	_cleanup_free_ enum plan_step *steps = calloc(a->n_protocols + 1, sizeof(*steps));
 	bool done = true;
 
 	a->configure_wanted = false;
-	if (!steps)
-		return false;
 	for (size_t i = 0; i < a->n_protocols;) {
 		struct steps_range range = {.first = i, .end = apply_range_end(a, i)};
 
-		done = steps_plan(a, &range, steps + i) && done;
-		steps_send(a, &range, steps + i, PLAN_STEP_DISABLE);
+		done = steps_plan(a, &range) && done;
+		steps_send(a, &range, PLAN_STEP_DISABLE);
 		i = range.end;
 	}
 	for (size_t i = 0; i < a->n_protocols;) {
@@ -203,13 +199,13 @@ static bool steps_protocols(struct apply *a)
 		range.pattern_enables = true;
 		for (size_t k = range.first; k < range.end; k++) {
 			const struct apply_protocol *p = a->protocols[k];
-			bool enables = steps[k] == PLAN_STEP_ENABLE;
+			bool enables = p->step == PLAN_STEP_ENABLE;
 
 			range.n_enable += enables;
 			if (p->want != PLAN_WANT_UP || (p->seen != PLAN_SEEN_UP && !enables))
 				range.pattern_enables = false;
 		}
-		steps_send(a, &range, steps + i, PLAN_STEP_ENABLE);
+		steps_send(a, &range, PLAN_STEP_ENABLE);
 		i = range.end;
 	}
 	return done;

@@ -6,6 +6,10 @@
  * then over the head: it starts when a command becomes the head, so that a long queue is not held
  * against BIRD, but a reply that drips is. Asynchronous lines have no place in the queue.
  *
+ * A withdrawal must leave also when no memory is to be had. So the records of the first
+ * CLIENT_SPARES short commands and room for their bytes are there from the start, and lie ready
+ * again when they are answered; longer ones, and those of a long queue, are allocated.
+ *
  * Callbacks may do anything, client_free() included; see client_private.h for how that is kept
  * safe. The connection is given up at the first thing that is not as it should be; whoever owns the
  * client makes a new one. It must not reconnect, retry or judge a reply.
@@ -43,14 +47,20 @@
 
 /* --- life and callbacks --- */
 
-static void client_destroy(struct client *c)
+static void client_destroy_list(struct client_command *list)
 {
-	while (c->head) {
-		struct client_command *command = c->head;
+	while (list) {
+		struct client_command *command = list;
 
-		c->head = command->next;
+		list = command->next;
 		free(command);
 	}
+}
+
+static void client_destroy(struct client *c)
+{
+	client_destroy_list(c->head);
+	client_destroy_list(c->spares);
 	sd_event_source_disable_unref(c->deadline);
 	sd_event_source_disable_unref(c->loss);
 	sd_event_unref(c->event);
@@ -102,11 +112,23 @@ static struct client_command *client_pop(struct client *c)
 	return command;
 }
 
-static void client_answer(struct client_command *command, int error, const struct reply *reply)
+static void client_put_back(struct client *c, struct client_command *command)
+{
+	if (!command->spare) {
+		free(command);
+		return;
+	}
+	command->next = c->spares;
+	c->spares = command;
+}
+
+/* Inside client_enter(): the callback may free the client. */
+static void client_answer(
+	struct client *c, struct client_command *command, int error, const struct reply *reply)
 {
 	if (command->fn)
 		command->fn(command->userdata, error, reply);
-	free(command);
+	client_put_back(c, command);
 }
 
 static void client_lose_with(struct client *c, int error, const struct error *text)
@@ -120,7 +142,7 @@ static void client_lose_with(struct client *c, int error, const struct error *te
 	c->lost = true;
 	client_close(c);
 	while (c->head && !c->freed)
-		client_answer(client_pop(c), -error, NULL);
+		client_answer(c, client_pop(c), -error, NULL);
 	if (!c->freed)
 		c->ops.lost(c->ops.userdata, -error, copy.text);
 	client_leave(c);
@@ -257,7 +279,7 @@ static void client_on_reply(void *userdata, const struct reply *reply)
 	client_watch(c);
 	if (c->link->answered)
 		c->link->answered(c, command);
-	client_answer(command, 0, reply);
+	client_answer(c, command, 0, reply);
 }
 
 static void client_on_push(void *userdata, const char *text)
@@ -282,6 +304,19 @@ void client_input(struct client *c, const char *data, size_t n)
 
 /* --- beginning and sending --- */
 
+static int client_add_spares(struct client *c)
+{
+	for (size_t i = 0; i < CLIENT_SPARES; i++) {
+		struct client_command *command = malloc(sizeof(*command) + CLIENT_SPARE_SIZE);
+
+		if (!command)
+			return -ENOMEM;
+		command->spare = true;
+		client_put_back(c, command);
+	}
+	return 0;
+}
+
 int client_new(struct client **ret, sd_event *event, const char *socket_path,
 	const struct client_ops *ops, const struct client_link *link, void *state)
 {
@@ -301,6 +336,8 @@ int client_new(struct client **ret, sd_event *event, const char *socket_path,
 	c->path = strdup(socket_path);
 	c->parser = reply_parser_new(&parser_ops);
 	if (c->path && c->parser)
+		r = client_add_spares(c);
+	if (r >= 0)
 		r = sd_event_add_time(event, &c->deadline, CLOCK_BOOTTIME, 0,
 			CLIENT_TIMER_ACCURACY_US, client_on_deadline, c);
 	if (r >= 0)
@@ -325,7 +362,7 @@ void client_begin(struct client *c)
 }
 
 /* The command at the tail of the queue, not linked yet; NULL: no memory. */
-static struct client_command *client_command_new(const char *format, va_list ap)
+static struct client_command *client_command_new(struct client *c, const char *format, va_list ap)
 {
 	struct client_command *command;
 	char text[CLIENT_COMMAND_MAX];
@@ -333,10 +370,16 @@ static struct client_command *client_command_new(const char *format, va_list ap)
 
 	assert(n > 0 && n < CLIENT_COMMAND_MAX);
 	assert(!strchr(text, '\n'));
-	command = malloc(sizeof(*command) + (size_t)n + 1);
-	if (!command)
-		return NULL;
-	*command = (struct client_command){0};
+	if (c->spares && n < CLIENT_SPARE_SIZE) {
+		command = c->spares;
+		c->spares = command->next;
+		*command = (struct client_command){.spare = true};
+	} else {
+		command = malloc(sizeof(*command) + (size_t)n + 1);
+		if (!command)
+			return NULL;
+		*command = (struct client_command){0};
+	}
 	memcpy(command->text, text, (size_t)n + 1);
 	return command;
 }
@@ -353,7 +396,7 @@ int client_send(struct client *c, uint64_t deadline_ms, client_reply_fn fn, void
 	if (c->waiting >= CLIENT_WAITING_MAX)
 		return -ENOBUFS;
 	va_start(ap, command_format);
-	command = client_command_new(command_format, ap);
+	command = client_command_new(c, command_format, ap);
 	va_end(ap);
 	if (!command)
 		return -ENOMEM;
@@ -369,7 +412,7 @@ int client_send(struct client *c, uint64_t deadline_ms, client_reply_fn fn, void
 		*before = NULL;
 		c->tail = before;
 		c->waiting--;
-		free(command);
+		client_put_back(c, command);
 		return r;
 	}
 	if (c->head == command)
@@ -597,8 +640,10 @@ int client_new_socket(
 
 	if (!s)
 		return -ENOMEM;
-	buffer_init(&s->out, CLIENT_OUTPUT_MAX);
 	s->fd = -1;
+	buffer_init(&s->out, CLIENT_OUTPUT_MAX);
+	if (buffer_reserve(&s->out, CLIENT_SPARES * CLIENT_SPARE_SIZE) < 0)
+		return -ENOMEM;
 	if (strlen(socket_path) >= sizeof(((struct sockaddr_un *)NULL)->sun_path))
 		return -ENAMETOOLONG;
 	s->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);

@@ -58,7 +58,8 @@ void client_free(struct client *c);
  * Sends one command (without newline; asserted to be one line). It is written before this returns
  * unless 1,000 bytes of commands are unanswered: BIRD hangs up when it is given more at once, and
  * the rest follows as it answers. `fn` (or NULL) is called from the loop, never inside the call.
- * `deadline_ms` 0 is CLIENT_DEADLINE_MS. 0, -ENOTCONN (before the greeting, after a loss), -ENOMEM,
+ * `deadline_ms` 0 is CLIENT_DEADLINE_MS. While fewer than 64 are unanswered, a command of less than
+ * 96 characters needs no memory. 0, -ENOTCONN (before the greeting, after a loss), -ENOMEM,
  * or -ENOBUFS when more than CLIENT_WAITING_MAX or 1 MiB wait; then `fn` is not called.
  */
 int client_send(struct client *c, uint64_t deadline_ms, client_reply_fn fn, void *userdata,

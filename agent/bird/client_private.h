@@ -20,8 +20,14 @@
  * newline for the end of the connection (see CLIENT_BATCH_MAX in client.c). */
 #define CLIENT_COMMAND_MAX 1000
 
+/* Commands that can be under way without memory being had for them, each of so many bytes with its
+ * NUL: `disable "redshank:..."` of the longest name has 75. */
+#define CLIENT_SPARES 64
+#define CLIENT_SPARE_SIZE 96
+
 struct client_command {
 	struct client_command *next;
+	bool spare; /* goes back to client.spares */
 	uint64_t deadline_ms;
 	client_reply_fn fn; /* NULL: nobody wants to know */
 	void *userdata;
@@ -50,9 +56,10 @@ struct client {
 	struct reply_parser *parser;
 	struct client_command *head, **tail; /* sent and not answered, the oldest first */
 	size_t waiting;
-	sd_event_source *deadline; /* of the greeting, then of the head */
-	uint64_t deadline_at;	   /* CLOCK_BOOTTIME, us */
-	sd_event_source *loss;	   /* defers what was found inside a call of the owner's */
+	struct client_command *spares; /* a list; of CLIENT_SPARE_SIZE each */
+	sd_event_source *deadline;     /* of the greeting, then of the head */
+	uint64_t deadline_at;	       /* CLOCK_BOOTTIME, us */
+	sd_event_source *loss;	       /* defers what was found inside a call of the owner's */
 	struct error loss_text;
 	int loss_error;
 	bool greeted, lost, freed;

@@ -22,6 +22,10 @@
 
 #define REPLY_CODE_DIGITS 4
 #define REPLY_QUOTED_MAX 160 /* of a bad line in an error */
+/* Had from the start, so that the answer to a command about a whole service of the largest kind
+ * that has a protocol for each prefix needs no memory, which might be short when it comes. */
+#define REPLY_LINES_RESERVED 512
+#define REPLY_BYTES_RESERVED 32768
 
 struct reply_position {
 	int code;
@@ -33,20 +37,10 @@ struct reply_parser {
 	struct buffer bytes;
 	size_t line_start; /* in `bytes`: where the growing line begins */
 	struct reply_position *positions;
+	struct reply_line *lines; /* of as many, for the reply that is handed up */
 	size_t n_positions, allocated;
 	bool broken;
 };
-
-struct reply_parser *reply_parser_new(const struct reply_ops *ops)
-{
-	struct reply_parser *p = calloc(1, sizeof(*p));
-
-	if (!p)
-		return NULL;
-	p->ops = *ops;
-	buffer_init(&p->bytes, REPLY_MAX);
-	return p;
-}
 
 void reply_parser_free(struct reply_parser *p)
 {
@@ -54,6 +48,7 @@ void reply_parser_free(struct reply_parser *p)
 		return;
 	buffer_done(&p->bytes);
 	free(p->positions);
+	free(p->lines);
 	free(p);
 }
 
@@ -68,43 +63,64 @@ static int reply_bad(struct reply_parser *p, const char *line, size_t n, const c
 		printable_copy(quoted, sizeof(quoted), line, n));
 }
 
+/* Room for `want` lines. 0 or -ENOMEM. */
+static int reply_grow(struct reply_parser *p, size_t want)
+{
+	struct reply_position *positions = reallocarray(p->positions, want, sizeof(*positions));
+	struct reply_line *lines;
+
+	if (!positions)
+		return -ENOMEM;
+	p->positions = positions;
+	lines = reallocarray(p->lines, want, sizeof(*lines));
+	if (!lines)
+		return -ENOMEM;
+	p->lines = lines;
+	p->allocated = want;
+	return 0;
+}
+
+struct reply_parser *reply_parser_new(const struct reply_ops *ops)
+{
+	struct reply_parser *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return NULL;
+	p->ops = *ops;
+	buffer_init(&p->bytes, REPLY_MAX);
+	if (reply_grow(p, REPLY_LINES_RESERVED) < 0 ||
+		buffer_reserve(&p->bytes, REPLY_BYTES_RESERVED) < 0) {
+		reply_parser_free(p);
+		return NULL;
+	}
+	return p;
+}
+
 static int reply_remember(struct reply_parser *p, int code, size_t offset)
 {
-	if (p->n_positions == p->allocated) {
-		size_t want = p->allocated ? p->allocated * 2 : 16;
-		struct reply_position *grown = realloc(p->positions, want * sizeof(*grown));
-
-		if (!grown)
-			return -ENOMEM;
-		p->positions = grown;
-		p->allocated = want;
-	}
+	if (p->n_positions == p->allocated && reply_grow(p, p->allocated * 2) < 0)
+		return -ENOMEM;
 	p->positions[p->n_positions++] = (struct reply_position){code, offset};
 	return 0;
 }
 
 /* Hands the reply up and begins a new one. */
-static int reply_deliver(struct reply_parser *p)
+static void reply_deliver(struct reply_parser *p)
 {
-	_cleanup_free_ struct reply_line *lines = NULL;
 	struct reply reply;
 
-	lines = calloc(p->n_positions, sizeof(*lines));
-	if (!lines)
-		return -ENOMEM;
 	for (size_t i = 0; i < p->n_positions; i++) {
-		lines[i].code = p->positions[i].code;
-		lines[i].text = p->bytes.data + p->positions[i].offset;
+		p->lines[i].code = p->positions[i].code;
+		p->lines[i].text = p->bytes.data + p->positions[i].offset;
 	}
-	reply.lines = lines;
+	reply.lines = p->lines;
 	reply.n_lines = p->n_positions;
-	reply.code = lines[p->n_positions - 1].code;
-	reply.text = lines[p->n_positions - 1].text;
+	reply.code = p->lines[p->n_positions - 1].code;
+	reply.text = p->lines[p->n_positions - 1].text;
 	p->ops.reply(p->ops.userdata, &reply);
 
 	p->n_positions = 0;
 	buffer_clear(&p->bytes);
-	return 0;
 }
 
 /* "CODE-" or "CODE ": the code, or -1. */
@@ -166,11 +182,8 @@ static int reply_line(struct reply_parser *p, struct error *ret_error)
 	r = reply_remember(p, code, offset);
 	if (r < 0)
 		return r;
-	if (final) {
-		r = reply_deliver(p);
-		if (r < 0)
-			return r;
-	}
+	if (final)
+		reply_deliver(p);
 	p->line_start = p->bytes.length;
 	return 0;
 }

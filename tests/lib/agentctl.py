@@ -29,6 +29,16 @@ def build_folder():
     raise Cannot(f"redshankd is not built ({named or 'build/dev'}); tests/run builds it")
 
 
+def plain_agent():
+    """(redshankd without sanitizers, libfamine.so): for tests of system calls and of no memory."""
+    folder = build_folder()
+    shim = os.path.join(folder, "tests", "lib", "libfamine.so")
+    for program in (os.path.join(folder, "tests", "lib", "redshankd-plain"), os.path.join(folder, "redshankd")):
+        if os.access(program, os.X_OK) and os.access(shim, os.R_OK):
+            return program, shim
+    raise Cannot(f"tests/lib is not built in {folder}; tests/run builds it")
+
+
 def default_config(edge, agent):
     """dns behind nsd and web behind nginx, each with its process and its port."""
     return {
@@ -73,7 +83,8 @@ class _UnixHTTP(http.client.HTTPConnection):
 
 
 class Agent:
-    """`config` is a dict to change before start(), or before reload()."""
+    """`config` is a dict to change before start(), or before reload(); `program` (None: redshankd of
+    the build) and `environment` (added to ours) count from the next start()."""
 
     def __init__(self, edge):
         self.edge = edge
@@ -81,6 +92,8 @@ class Agent:
         self.socket = edge.host.path("status.sock")
         self.log = edge.host.path("redshankd.log")
         self.config = default_config(edge, self)
+        self.program = None
+        self.environment = {}
         self.process = None
 
     def default_config(self):
@@ -104,8 +117,10 @@ class Agent:
             self.write_config()
         env = {k: v for k, v in os.environ.items() if k not in ("NOTIFY_SOCKET", "WATCHDOG_USEC", "JOURNAL_STREAM")}
         env.setdefault("UBSAN_OPTIONS", "print_stacktrace=1")
+        env.update(self.environment)
+        program = self.program or os.path.join(build_folder(), "redshankd")
         self.process = self.edge.host.start(
-            [os.path.join(build_folder(), "redshankd"), "-c", self.conf, "--foreground", *arguments],
+            [program, "-c", self.conf, "--foreground", *arguments],
             "redshankd.log",
             env=env,
         )
