@@ -35,6 +35,7 @@
 #include "agent/core/engine.h"
 #include "agent/narrate.h"
 #include "agent/status/document.h"
+#include "agent/status/explain.h"
 #include "agent/status/http.h"
 #include "agent/system/addresses.h"
 #include "agent/system/log.h"
@@ -502,19 +503,38 @@ static int agent_on_reload(
 
 /* ---- the agent's life ---- */
 
-static char *agent_status(void *userdata)
+static void agent_check_view(void *userdata, size_t service, size_t check, struct run_view *ret)
 {
-	struct agent *a = userdata;
-	const struct document_facts facts = {
+	const struct agent *a = userdata;
+
+	checks_view(a->checks, service, check, ret);
+}
+
+static struct document_facts agent_facts(struct agent *a)
+{
+	return (struct document_facts){
 		.config = a->config,
 		.engine = a->engine,
 		.apply = a->apply,
 		.check_reason = agent_check_reason,
+		.check_view = agent_check_view,
 		.userdata = a,
 		.stopping = a->stopping,
 	};
+}
+
+static char *agent_status(void *userdata)
+{
+	const struct document_facts facts = agent_facts(userdata);
 
 	return document_status(&facts);
+}
+
+static char *agent_explain(void *userdata, const char *name, bool *ret_found)
+{
+	const struct document_facts facts = agent_facts(userdata);
+
+	return document_explain(&facts, name, ret_found);
 }
 
 static int agent_add_signals(struct agent *a)
@@ -598,7 +618,8 @@ static int agent_init(struct agent *a)
 	const struct apply_ops apply_ops = {
 		.ready = agent_on_ready, .changed = agent_on_changed, .userdata = a};
 	const struct checks_ops checks_ops = {.report = agent_on_report, .userdata = a};
-	const struct http_ops http_ops = {.status = agent_status, .userdata = a};
+	const struct http_ops http_ops = {
+		.status = agent_status, .explain = agent_explain, .userdata = a};
 	struct error error = {0};
 	int r;
 

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "agent/ctl/explain.h"
 #include "agent/ctl/fetch.h"
 #include "agent/ctl/status.h"
 #include "agent/ctl/text.h"
@@ -116,6 +117,43 @@ static int run_status(const struct command_options *options, int argc, char **ar
 	return code;
 }
 
+static int run_explain(const struct command_options *options, int argc, char **argv)
+{
+	_cleanup_fetch_answer_ struct fetch_answer answer = {0};
+	const struct status_view view = {.colours = want_colours(), .now = time(NULL)};
+	_cleanup_free_ char *path = NULL;
+	struct error error;
+	json_t *document;
+
+	if (argc < 2)
+		return complain(
+			COMMAND_USAGE, "explain: expected a service, a prefix or an address");
+	if (strlen(argv[1]) > EXPLAIN_NAME_MAX)
+		return complain(COMMAND_REFUSED, "no service and no prefix has a name that long");
+	path = explain_path(argv[1]);
+	if (fetch_get(options->socket, path, &answer, &error) < 0)
+		return complain(COMMAND_NO_AGENT, "%s", error.text);
+	if (answer.status != 200) {
+		_cleanup_free_ char *said =
+			explain_error(buffer_string(&answer.body), answer.body.length);
+
+		if (said[0])
+			return complain(COMMAND_REFUSED, "%s", said);
+		return complain(
+			COMMAND_REFUSED, "the agent answered HTTP status %ld", answer.status);
+	}
+	document = status_parse(buffer_string(&answer.body), answer.body.length, &error);
+	if (!document)
+		return complain(COMMAND_REFUSED, "%s", error.text);
+	if (options->json)
+		(void)(json_dumpf(document, stdout, JSON_INDENT(2) | JSON_ENSURE_ASCII) == 0 &&
+			puts("") >= 0);
+	else
+		explain_print(stdout, document, &view);
+	json_decref(document);
+	return COMMAND_OK;
+}
+
 static int run_version(const struct command_options *options, int argc, char **argv)
 {
 	if (options->json)
@@ -128,6 +166,8 @@ static int run_version(const struct command_options *options, int argc, char **a
 static const struct command commands[] = {
 	{"status", "[SERVICE|PREFIX]", "what is wanted, announced and exported, and why",
 		run_status},
+	{"explain", "SERVICE|PREFIX", "which rule decided, what is behind it, and what comes next",
+		run_explain},
 	{"version", "", "the version of this program", run_version},
 };
 

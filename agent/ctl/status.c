@@ -447,7 +447,7 @@ struct verdict {
 static const char *verdict_of(
 	const json_t *service, const json_t *bird, struct verdict *v, enum text_colour *ret)
 {
-	bool withdrawn = false, wrong = false, waits = false, down = false;
+	bool withdrawn = false, drained = false, wrong = false, waits = false, down = false;
 	const char *name;
 	json_t *item;
 
@@ -457,7 +457,9 @@ static const char *verdict_of(
 		v->prefixes++;
 		v->announced += json_is_true(json_object_get(item, "announced"));
 		waits = waits || is_text(item, "reason", "first_round");
-		withdrawn = withdrawn || (withdraw && !is_text(item, "reason", "first_round"));
+		drained = drained || is_text(item, "reason", "drained");
+		withdrawn = withdrawn || (withdraw && !is_text(item, "reason", "first_round") &&
+						 !is_text(item, "reason", "drained"));
 		wrong = wrong || is_elsewhere(item) || announced_agreement(item) == DISAGREES ||
 			exported_agreement(item, bird) == DISAGREES;
 	}
@@ -473,6 +475,8 @@ static const char *verdict_of(
 	*ret = TEXT_YELLOW;
 	if (waits || is_text(service, "health", "undecided"))
 		return "is not decided yet";
+	if (drained)
+		return "is drained";
 	return down ? "is healthy, but a check is down" : "";
 }
 
@@ -534,8 +538,9 @@ static void print_verdict(FILE *out, const json_t *document, const struct status
 		v.service = json_object_iter_key(json_object_iter((json_t *)services));
 	if (v.n == 0)
 		(void)buffer_printf(&line,
-			"All is well: %zu services, %zu of %zu prefixes announced.",
-			json_object_size(services), v.announced, v.prefixes);
+			"All is well: %zu service%s, %zu of %zu prefixes announced.",
+			json_object_size(services), json_object_size(services) == 1 ? "" : "s",
+			v.announced, v.prefixes);
 	else {
 		(void)buffer_printf(&line, "%s: %s", v.colour == TEXT_RED ? "TROUBLE" : "Look",
 			buffer_string(&v.text));

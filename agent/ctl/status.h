@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "agent/base/error.h"
+#include "agent/ctl/text.h"
 
 struct status_view {
 	bool colours;
@@ -23,8 +24,15 @@ json_t *status_parse(const char *body, size_t length, struct error *ret_error);
  */
 int status_select(json_t *document, const char *what, struct error *ret_error);
 
-/* For people: troubles first, then a block for each service. */
+/* For people: whether there is trouble, then BIRD's, then a block for each service. */
 void status_print(FILE *out, const json_t *document, const struct status_view *view);
+
+/* Parts of it that explain shows, too: what is wrong with BIRD or the agent, the colour of a word
+ * of the document, a cell with the newest outcomes of a check. */
+void status_print_troubles(FILE *out, const json_t *document, const struct status_view *view);
+enum text_colour status_word_colour(const char *word);
+#define STATUS_OUTCOMES_MAX 32
+void status_add_outcomes(struct text_table *t, const json_t *check, size_t most);
 
 /*
  * For monitoring: one line as the Monitoring Plugins Development Guidelines have it, and the exit

@@ -8,10 +8,20 @@
 
 #include "agent/base/printable.h"
 
+#define TEXT_LABEL 12 /* columns before labelled text */
+
 static void check_memory(int r)
 {
 	if (r < 0)
 		error(1, -r, "redshankctl");
+}
+
+void *text_allocate(size_t size)
+{
+	void *memory = malloc(size);
+
+	check_memory(memory ? 0 : -ENOMEM);
+	return memory;
 }
 
 /* --- characters --- */
@@ -19,9 +29,8 @@ static void check_memory(int r)
 char *text_escape(const char *s)
 {
 	size_t n = strlen(s), size = 4 * n + 8; /* each byte may become \xNN */
-	char *escaped = malloc(size);
+	char *escaped = text_allocate(size);
 
-	check_memory(escaped ? 0 : -ENOMEM);
 	(void)printable_copy(escaped, size, s, n);
 	return escaped;
 }
@@ -130,6 +139,22 @@ void text_put_wrapped(
 	put_wrapped_escaped(out, colours, colour, indent, escaped);
 }
 
+void text_put_labelled(
+	FILE *out, bool colours, const char *label, enum text_colour colour, const char *s)
+{
+	_cleanup_free_ char *escaped = text_escape(s);
+	size_t first = line_bytes(escaped, TEXT_WIDTH - TEXT_LABEL);
+	_cleanup_free_ char *line = strndup(escaped, first);
+	const char *rest = escaped + first + strspn(escaped + first, " ");
+
+	check_memory(line ? 0 : -ENOMEM);
+	(void)fprintf(out, "  %-*s", TEXT_LABEL - 2, label);
+	put_escaped(out, colours, colour, line);
+	(void)fputc('\n', out);
+	if (*rest)
+		put_wrapped_escaped(out, colours, colour, TEXT_LABEL, rest);
+}
+
 /* --- times --- */
 
 char *text_age(int64_t seconds)
@@ -151,18 +176,27 @@ char *text_age(int64_t seconds)
 	return s;
 }
 
-int64_t text_parse_time(const char *s)
+int64_t text_parse_time_ms(const char *s)
 {
 	struct tm tm = {0};
 	const char *rest = strptime(s, "%Y-%m-%dT%H:%M:%S", &tm);
+	int64_t ms = 0, unit = 100;
 
 	if (!rest)
 		return -1;
 	if (*rest == '.')
-		rest += 1 + strspn(rest + 1, "0123456789");
+		for (rest++; *rest >= '0' && *rest <= '9'; rest++, unit /= 10)
+			ms += unit * (*rest - '0');
 	if (strcmp(rest, "Z") != 0)
 		return -1;
-	return timegm(&tm);
+	return (int64_t)timegm(&tm) * 1000 + ms;
+}
+
+int64_t text_parse_time(const char *s)
+{
+	int64_t ms = text_parse_time_ms(s);
+
+	return ms < 0 ? -1 : ms / 1000;
 }
 
 /* --- tables --- */

@@ -41,10 +41,19 @@ void text_put(FILE *out, bool colours, enum text_colour colour, const char *s);
 void text_put_wrapped(
 	FILE *out, bool colours, enum text_colour colour, unsigned indent, const char *s);
 
+/* The same with a label before the first line, all lines behind the longest of the labels. */
+void text_put_labelled(
+	FILE *out, bool colours, const char *label, enum text_colour colour, const char *s);
+
+/* Never NULL: exits with a message when there is no memory. */
+void *text_allocate(size_t size);
+
 /* "12s", "3m", "5h", "2d": one unit, rounded down; heap. */
 char *text_age(int64_t seconds);
 /* Parses RFC 3339 in UTC ("2026-11-30T03:12:44.120Z"); seconds since the epoch, or -1. */
 int64_t text_parse_time(const char *s);
+/* The same in milliseconds. */
+int64_t text_parse_time_ms(const char *s);
 
 #define TEXT_TABLE_COLUMNS_MAX 8
 

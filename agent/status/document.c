@@ -12,29 +12,17 @@
 
 #include <string.h>
 
-#include "agent/base/clock.h"
-#include "agent/status/json.h"
+#include "agent/bird/apply_explain.h"
+#include "agent/status/document_private.h"
 
 #define DOCUMENT_FORMAT 1
-#define DOCUMENT_MAX (32 * 1024 * 1024) /* some 100,000 prefixes */
-
-struct document {
-	const struct document_facts *facts;
-	struct json_writer json;
-	/* One reading of both clocks for the whole document, so that equal times look equal. */
-	struct monotime now;
-	struct walltime wall;
-	/* The time written last: prefixes change together, and formatting is the costly part. */
-	struct monotime last;
-	char last_text[CLOCK_TEXT_MAX];
-};
 
 static const char *null_if_empty(const char *text)
 {
 	return text && text[0] ? text : NULL;
 }
 
-static void put_time(struct document *d, const char *key, struct monotime t)
+void document_put_time(struct document *d, const char *key, struct monotime t)
 {
 	if (monotime_is_never(t)) {
 		json_write_null(&d->json, key);
@@ -103,10 +91,11 @@ static void put_bird(struct document *d)
 	json_write_number(w, "commands_sent", s->commands_sent);
 	json_write_number(w, "repairs", s->repairs);
 	json_write_number(w, "fragments_repaired", s->fragments_repaired);
+	document_put_time(d, "next_try", apply_explain_retry(d->facts->apply));
 	json_close(w);
 }
 
-static void put_known(struct json_writer *w, const char *key, enum apply_known known)
+void document_put_known(struct json_writer *w, const char *key, enum apply_known known)
 {
 	switch (known) {
 	case APPLY_UNKNOWN:
@@ -122,85 +111,104 @@ static void put_known(struct json_writer *w, const char *key, enum apply_known k
 	abort();
 }
 
-static void put_prefix(struct document *d, size_t service, size_t index)
+void document_put_prefix(struct document *d, size_t service, size_t index)
 {
-	const struct config_prefix *configured =
-		&d->facts->config->services[service].prefixes[index];
 	const struct engine_prefix *wanted = engine_prefix(d->facts->engine, service, index);
 	const struct apply_observed *seen = apply_observed(d->facts->apply, service, index);
-	char name[PREFIX_TEXT_MAX];
 	struct json_writer *w = &d->json;
 
-	json_open_object(w, prefix_format(&configured->prefix, name));
 	json_write_string(w, "wanted", prefix_wanted_name(wanted->wanted));
-	put_known(w, "announced", seen->announced);
+	document_put_known(w, "announced", seen->announced);
 	if (seen->exported < 0)
 		json_write_null(w, "exported");
 	else
 		json_write_number(w, "exported", (uint64_t)seen->exported);
 	json_write_number(w, "weight", wanted->weight);
 	json_write_string(w, "reason", prefix_reason_name(wanted->reason));
-	put_time(d, "since", wanted->since);
+	document_put_time(d, "since", wanted->since);
 	json_write_string(w, "elsewhere", null_if_empty(seen->elsewhere));
-	json_close(w);
 }
 
-static void put_check(struct document *d, size_t service, size_t index)
+void document_put_check(struct document *d, size_t service, size_t index)
 {
 	const struct document_facts *f = d->facts;
 	const struct check *check = engine_check(f->engine, service, index);
 	struct json_writer *w = &d->json;
+	struct run_view run;
 
-	json_open_object(w, f->config->services[service].checks[index].name);
+	f->check_view(f->userdata, service, index, &run);
 	json_write_string(w, "state", check_state_name(check->state));
 	json_write_string(w, "reason", null_if_empty(f->check_reason(f->userdata, service, index)));
 	json_open_array(w, "outcomes");
 	for (unsigned age = check->n_history; age > 0; age--)
 		json_write_string(w, NULL, check_outcome_name(check_history(check, age - 1)));
 	json_close(w);
-	put_time(d, "since", check->since);
-	json_close(w);
+	document_put_time(d, "since", check->since);
+	document_put_time(d, "last", run.began);
+	json_write_number(w, "duration_us", run.duration_us);
+	document_put_time(d, "next", run.next);
 }
 
 static void put_service(struct document *d, size_t index)
 {
 	const struct config_service *service = &d->facts->config->services[index];
 	struct json_writer *w = &d->json;
+	char name[PREFIX_TEXT_MAX];
 
 	json_open_object(w, service->name);
 	json_write_string(w, "health", service_health_name(engine_health(d->facts->engine, index)));
 	json_open_object(w, "prefixes");
-	for (size_t i = 0; i < service->n_prefixes; i++)
-		put_prefix(d, index, i);
+	for (size_t i = 0; i < service->n_prefixes; i++) {
+		json_open_object(w, prefix_format(&service->prefixes[i].prefix, name));
+		document_put_prefix(d, index, i);
+		json_close(w);
+	}
 	json_close(w);
 	json_open_object(w, "checks");
-	for (size_t i = 0; i < service->n_checks; i++)
-		put_check(d, index, i);
+	for (size_t i = 0; i < service->n_checks; i++) {
+		json_open_object(w, service->checks[i].name);
+		document_put_check(d, index, i);
+		json_close(w);
+	}
 	json_close(w);
 	json_close(w);
+}
+
+void document_begin(struct document *d, struct buffer *out, const struct document_facts *facts)
+{
+	struct json_writer *w = &d->json;
+
+	*d = (struct document){.facts = facts, .now = clock_monotime(), .wall = clock_walltime()};
+	buffer_init(out, DOCUMENT_MAX);
+	json_writer_init(w, out);
+	json_open_object(w, NULL);
+	json_write_number(w, "format", DOCUMENT_FORMAT);
+	json_write_string(w, "version", REDSHANK_VERSION);
+	json_write_string(w, "node", facts->config->node);
+	document_put_time(d, "time", d->now);
+	json_write_bool(w, "stopping", facts->stopping);
+	put_bird(d);
+}
+
+char *document_end(struct document *d)
+{
+	struct buffer *out = d->json.out;
+
+	json_close(&d->json);
+	if (json_writer_error(&d->json) < 0 || buffer_append(out, "\n", 1) < 0)
+		return NULL;
+	return TAKE_PTR(out->data);
 }
 
 char *document_status(const struct document_facts *facts)
 {
 	_cleanup_buffer_ struct buffer out = {0};
-	struct document d = {.facts = facts, .now = clock_monotime(), .wall = clock_walltime()};
-	struct json_writer *w = &d.json;
+	struct document d;
 
-	buffer_init(&out, DOCUMENT_MAX);
-	json_writer_init(w, &out);
-	json_open_object(w, NULL);
-	json_write_number(w, "format", DOCUMENT_FORMAT);
-	json_write_string(w, "version", REDSHANK_VERSION);
-	json_write_string(w, "node", facts->config->node);
-	put_time(&d, "time", d.now);
-	json_write_bool(w, "stopping", facts->stopping);
-	put_bird(&d);
-	json_open_object(w, "services");
+	document_begin(&d, &out, facts);
+	json_open_object(&d.json, "services");
 	for (size_t i = 0; i < facts->config->n_services; i++)
 		put_service(&d, i);
-	json_close(w);
-	json_close(w);
-	if (json_writer_error(w) < 0 || buffer_append(&out, "\n", 1) < 0)
-		return NULL;
-	return TAKE_PTR(out.data);
+	json_close(&d.json);
+	return document_end(&d);
 }

@@ -3,14 +3,16 @@
 /*
  * The document of GET /v1/status: what is configured, wanted, announced and exported, and why.
  *   services.NAME.prefixes.PREFIX.{wanted,announced,exported,weight,reason,since,elsewhere}
- *   services.NAME.checks.NAME.{state,reason,outcomes,since}
- *   services.NAME.health; bird.{link,version,error,alarm,settled,sessions,sessions_up}; node,
- * version, format Unknown is null. Only this module and the manual know the form; `format` counts
+ *   services.NAME.checks.NAME.{state,reason,outcomes,since,last,duration_us,next}
+ *   services.NAME.health; bird.{link,version,error,alarm,settled,sessions,sessions_up,next_try};
+ *   node, version, format
+ * Unknown is null. Only this module and the manual know the form; `format` counts
  * its versions.
  */
 #include "agent/bird/apply.h"
 #include "agent/config/config.h"
 #include "agent/core/engine.h"
+#include "probes/run.h"
 
 struct document_facts {
 	const struct config *config;
@@ -18,6 +20,8 @@ struct document_facts {
 	const struct apply *apply;
 	/* The text of a check's last report; "" when there is none. */
 	const char *(*check_reason)(void *userdata, size_t service, size_t check);
+	/* When a check ran and runs next. */
+	void (*check_view)(void *userdata, size_t service, size_t check, struct run_view *ret);
 	void *userdata;
 	bool stopping;
 };

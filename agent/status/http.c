@@ -13,9 +13,11 @@
  * which libmicrohttpd sees as a client that went away.
  *
  * Memory that clients can take: HTTP_REQUEST_MAX for each connection, and HTTP_DOCUMENTS_MAX
- * documents however slowly they are read. The document is rendered at most once in a pass of the
- * loop and shared by the requests of that pass; when all places are taken by slow readers, the
- * newest of them is served again, and its own `time` says how old it is.
+ * documents however slowly they are read. What one asks to be explained is made for that request,
+ * at most HTTP_EXPLAINS_MAX in a pass, so that no crowd of clients makes a death wait. The document
+ * is rendered at most once in a pass of the loop and shared by the requests of that pass; when all
+ * places are taken by slow readers, the newest of them is served again, and its own `time` says how
+ * old it is.
  */
 #include "agent/status/http.h"
 
@@ -35,7 +37,8 @@
 #define HTTP_REQUEST_MAX 8192	/* bytes of request line and headers */
 #define HTTP_DEADLINE_MS 10000	/* from accept to the last byte */
 #define HTTP_DOCUMENTS_MAX 4
-#define HTTP_REST_MS 1000 /* of a listener whose accept failed */
+#define HTTP_EXPLAINS_MAX 2 /* in one pass of the loop: each is made for its request alone */
+#define HTTP_REST_MS 1000   /* of a listener whose accept failed */
 
 enum http_kind {
 	HTTP_UNIX,
@@ -78,6 +81,7 @@ struct http {
 	struct MHD_Response *newest; /* our reference, or NULL */
 	bool newest_is_fresh;	     /* rendered in this pass */
 	unsigned n_documents;	     /* alive, ours and those of slow readers */
+	unsigned n_explained;	     /* in this pass */
 };
 
 /* --- responses --- */
@@ -101,32 +105,39 @@ static bool response_add_headers(struct MHD_Response *response)
 	       MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close") == MHD_YES;
 }
 
-/* Renders the document into h->newest. */
-static bool document_render(struct http *h)
+/* A response that owns `text`, which may be NULL. NULL without memory. */
+static struct MHD_Response *document_response(struct http *h, char *text)
 {
-	struct http_document *d = calloc(1, sizeof(*d));
+	struct http_document *d = text ? calloc(1, sizeof(*d)) : NULL;
 	struct MHD_Response *response;
 
-	if (!d)
-		return false;
-	d->http = h;
-	d->text = h->ops.status(h->ops.userdata);
-	if (!d->text) {
-		free(d);
-		return false;
+	if (!d) {
+		free(text);
+		return NULL;
 	}
+	*d = (struct http_document){h, text};
 	response = MHD_create_response_from_buffer_with_free_callback_cls(
-		strlen(d->text), d->text, document_free, d);
+		strlen(text), text, document_free, d);
 	if (!response) {
-		free(d->text);
+		free(text);
 		free(d);
-		return false;
+		return NULL;
 	}
 	h->n_documents++;
 	if (!response_add_headers(response)) {
 		MHD_destroy_response(response);
-		return false;
+		return NULL;
 	}
+	return response;
+}
+
+/* Renders the document into h->newest. */
+static bool document_render(struct http *h)
+{
+	struct MHD_Response *response = document_response(h, h->ops.status(h->ops.userdata));
+
+	if (!response)
+		return false;
 	if (h->newest)
 		MHD_destroy_response(h->newest);
 	h->newest = response;
@@ -163,11 +174,49 @@ static enum MHD_Result answer_status(struct http *h, struct MHD_Connection *conn
 	return MHD_queue_response(connection, MHD_HTTP_OK, h->newest);
 }
 
+/* `name` of the query, decoded by libmicrohttpd. NULL where it is none: missing, empty, too long,
+ * or with a NUL in it. */
+static const char *query_name(struct MHD_Connection *connection)
+{
+	const char *name = NULL;
+	size_t n = 0;
+
+	if (MHD_lookup_connection_value_n(connection, MHD_GET_ARGUMENT_KIND, "name", strlen("name"),
+		    &name, &n) != MHD_YES ||
+		!name || n == 0 || n > HTTP_NAME_MAX || strlen(name) != n)
+		return NULL;
+	return name;
+}
+
+static enum MHD_Result answer_explain(struct http *h, struct MHD_Connection *connection)
+{
+	const char *name = query_name(connection);
+	struct MHD_Response *response;
+	enum MHD_Result r;
+	bool found = false;
+
+	if (!name)
+		return answer_error(connection, MHD_HTTP_BAD_REQUEST, NULL,
+			"expected ?name=SERVICE or ?name=PREFIX, at most 64 bytes");
+	if (h->n_documents >= HTTP_DOCUMENTS_MAX || h->n_explained >= HTTP_EXPLAINS_MAX)
+		return answer_error(connection, MHD_HTTP_SERVICE_UNAVAILABLE, NULL,
+			"too many ask at once; ask again");
+	h->n_explained++;
+	response = document_response(h, h->ops.explain(h->ops.userdata, name, &found));
+	if (!response)
+		return answer_error(
+			connection, MHD_HTTP_SERVICE_UNAVAILABLE, NULL, "no memory or not ready");
+	r = MHD_queue_response(connection, found ? MHD_HTTP_OK : MHD_HTTP_NOT_FOUND, response);
+	MHD_destroy_response(response);
+	return r;
+}
+
 static const struct http_route {
 	const char *path;
 	enum MHD_Result (*answer)(struct http *h, struct MHD_Connection *connection);
 } routes[] = {
 	{"/v1/status", answer_status},
+	{"/v1/explain", answer_explain},
 };
 
 /* Answers as soon as the headers are there: no route reads a body. */
@@ -303,6 +352,7 @@ static void http_pass(struct http *h)
 	(void)MHD_run(h->daemon);
 	connections_sweep(h);
 	h->newest_is_fresh = false;
+	h->n_explained = 0;
 	if (h->newest && h->n_documents < HTTP_DOCUMENTS_MAX) {
 		MHD_destroy_response(h->newest);
 		h->newest = NULL;

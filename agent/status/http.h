@@ -11,9 +11,14 @@
 
 struct http;
 
+#define HTTP_NAME_MAX 64
+
 struct http_ops {
 	/* The body of GET /v1/status: heap, freed by http; NULL: 503. */
 	char *(*status)(void *userdata);
+	/* The body of GET /v1/explain?name=NAME, with `ret_found` false that of a 404: heap, freed
+	 * by http; NULL: 503. `name` is any text of at most HTTP_NAME_MAX bytes. */
+	char *(*explain)(void *userdata, const char *name, bool *ret_found);
 	void *userdata;
 };
 

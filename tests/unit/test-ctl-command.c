@@ -204,6 +204,50 @@ START_TEST (no_proxy_is_asked) {
 }
 END_TEST
 
+#define OK "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n"
+#define NOT_FOUND "HTTP/1.1 404 Not Found\r\nConnection: close\r\n\r\n"
+
+/* What is asked is sent as one word of a query, whatever stands in it. */
+START_TEST (explain_asks_and_exits) {
+	static const struct {
+		const char *line, *request, *answer;
+		int code;
+		const char *says;
+	} rows[] = {
+		{"explain dns", "name=dns", OK BODY, 0, "service dns on edge1: healthy"},
+		{"explain 192.0.2.53/32", "name=192.0.2.53%2F32", OK BODY, 0, "service dns"},
+		{"explain 2001:db8::53", "name=2001:db8::53", OK BODY, 0, "service dns"},
+		{"explain a&b=c#d?\n", "name=a%26b%3Dc%23d%3F%0A", OK BODY, 0, ""},
+		{"--json explain dns", "name=dns", OK BODY, 0, "\"format\": 1"},
+		{"explain dsn", "name=dsn", NOT_FOUND "{\"error\": \"did you mean \\\"dns\\\"?\"}",
+			1, "redshankctl: did you mean \"dns\"?"},
+		{"explain dns", "name=dns", NOT_FOUND "{\"error\": \"no such resource\"}", 1,
+			"no such resource"},
+		{"explain dns", "name=dns", NOT_FOUND "<html>", 1, "HTTP status 404"},
+		{"explain dns", "name=dns", OK "<html>", 1, "not JSON"},
+		{"explain dns", "name=dns", "0001 BIRD 2.0.12 ready.\n", 3,
+			"Is that an agent's socket?"},
+	};
+	char first[128];
+
+	for (size_t i = 0; i < ELEMENTSOF(rows); i++) {
+		begin(rows[i].answer);
+		ck_assert_msg(run(rows[i].line) == rows[i].code, "%s: %s", rows[i].line, err);
+		ck_assert_has(rows[i].code == 0 ? out : err, rows[i].says);
+		(void)snprintf(
+			first, sizeof(first), "GET /v1/explain?%s HTTP/1.1\r\n", rows[i].request);
+		ck_assert_msg(strncmp(request, first, strlen(first)) == 0, "%s", request);
+		end();
+	}
+	ck_assert_int_eq(run("explain dns"), 3);
+	ck_assert_has(err, "No such file or directory");
+	ck_assert_int_eq(run("explain aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+			     "aaaa"),
+		1);
+	ck_assert_has(err, "a name that long");
+}
+END_TEST
+
 START_TEST (usage) {
 	static const struct {
 		const char *line;
@@ -213,8 +257,12 @@ START_TEST (usage) {
 		{"", 2, "expected a command"},
 		{"statsu", 2, "did you mean \"status\"?"},
 		{"versoin", 2, "did you mean \"version\"?"},
-		{"fnord", 2, "The commands are: status version"},
+		{"fnord", 2, "The commands are: status explain version"},
 		{"status a b", 2, "unexpected \"b\""},
+		{"explain", 2, "expected a service, a prefix or an address"},
+		{"explain a b", 2, "unexpected \"b\""},
+		{"explain dns --plugin", 2, "--plugin goes with status"},
+		{"explian dns", 2, "did you mean \"explain\"?"},
 		{"version a", 2, "unexpected \"a\""},
 		{"version --plugin", 2, "--plugin goes with status"},
 		{"--fnord", 2, "fnord"},
@@ -252,6 +300,7 @@ int main(void)
 	tcase_add_test(tests, no_agent_says_why_and_what_to_try);
 	tcase_add_test(tests, a_silent_agent_is_not_waited_for);
 	tcase_add_test(tests, no_proxy_is_asked);
+	tcase_add_test(tests, explain_asks_and_exits);
 	tcase_add_test(tests, usage);
 	suite_add_tcase(suite, tests);
 	runner = srunner_create(suite);

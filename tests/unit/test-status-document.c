@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "agent/base/clock.h"
+#include "agent/bird/apply_explain.h"
 #include "agent/status/document.h"
 
 #define MANY 5000
@@ -53,6 +54,20 @@ const struct apply_status *apply_status(const struct apply *a)
 	return &fake_status;
 }
 
+static struct monotime fake_retry;
+
+struct monotime apply_explain_retry(const struct apply *a)
+{
+	return fake_retry;
+}
+
+static struct run_view fake_run;
+
+static void check_view(void *userdata, size_t service, size_t check, struct run_view *ret)
+{
+	*ret = fake_run;
+}
+
 static const char *check_reason(void *userdata, size_t service, size_t check)
 {
 	return fake_reason;
@@ -69,7 +84,8 @@ static struct config_service configured_service = {
 };
 static struct config configured = {
 	.node = (char *)"edge1", .services = &configured_service, .n_services = 1};
-static struct document_facts facts = {.config = &configured, .check_reason = check_reason};
+static struct document_facts facts = {
+	.config = &configured, .check_reason = check_reason, .check_view = check_view};
 
 static void setup(void)
 {
@@ -95,6 +111,8 @@ static void setup(void)
 		.sessions_up = 2,
 		.commands_sent = 7};
 	fake_check = (struct check){.state = CHECK_STATE_UP, .since = now};
+	fake_run = (struct run_view){.began = MONOTIME_NEVER, .next = MONOTIME_NEVER};
+	fake_retry = MONOTIME_NEVER;
 	fake_health = SERVICE_HEALTH_HEALTHY;
 	fake_reason = "";
 	facts.stopping = false;
@@ -156,6 +174,47 @@ START_TEST (known_facts_are_told) {
 	ck_assert_str_eq(json_string_value(CHECK("state")), "up");
 	ck_assert(json_is_null(CHECK("reason")));
 	ck_assert_uint_eq(json_array_size(BIRD("warnings")), 0);
+	json_decref(d);
+}
+END_TEST
+
+/* The second and milliseconds of a time, for differences below a minute. */
+static double seconds_of(const json_t *time)
+{
+	const char *text = json_string_value(time);
+
+	ck_assert_msg(text && strlen(text) == strlen("2026-11-30T03:12:44.120Z"), "not a time");
+	return strtod(text + strlen("2026-11-30T03:12:"), NULL);
+}
+
+START_TEST (when_a_check_runs) {
+	json_t *d = make();
+	uint64_t now = clock_monotime().us;
+	double last, next;
+
+	ck_assert(json_is_null(CHECK("last")));
+	ck_assert(json_is_null(CHECK("next")));
+	ck_assert_int_eq(json_integer_value(CHECK("duration_us")), 0);
+	json_decref(d);
+	fake_run = (struct run_view){
+		.began = {now - 200000}, .duration_us = 1234, .next = {now + 800000}};
+	d = make();
+	last = seconds_of(CHECK("last"));
+	next = seconds_of(CHECK("next"));
+	ck_assert_double_eq_tol(next < last ? next + 60 - last : next - last, 1.0, 0.0015);
+	ck_assert_int_eq(json_integer_value(CHECK("duration_us")), 1234);
+	json_decref(d);
+}
+END_TEST
+
+START_TEST (when_bird_is_tried) {
+	json_t *d = make();
+
+	ck_assert(json_is_null(BIRD("next_try")));
+	json_decref(d);
+	fake_retry = monotime_add_ms(clock_monotime(), 400);
+	d = make();
+	(void)seconds_of(BIRD("next_try"));
 	json_decref(d);
 }
 END_TEST
@@ -351,6 +410,8 @@ int main(void)
 
 	tcase_add_checked_fixture(tests, setup, NULL);
 	tcase_add_test(tests, known_facts_are_told);
+	tcase_add_test(tests, when_a_check_runs);
+	tcase_add_test(tests, when_bird_is_tried);
 	tcase_add_test(tests, warnings_are_told);
 	tcase_add_test(tests, unknown_is_null);
 	tcase_add_test(tests, withdrawn_and_still_seen);

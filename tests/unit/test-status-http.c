@@ -49,7 +49,23 @@ static char *render(void *userdata)
 	return text;
 }
 
-static const struct http_ops ops = {.status = render};
+static unsigned explains;
+static char explained[256];
+
+static char *explain(void *userdata, const char *name, bool *ret_found)
+{
+	char *text = NULL;
+
+	explains++;
+	(void)snprintf(explained, sizeof(explained), "%s", name);
+	*ret_found = strcmp(name, "ftp") != 0;
+	if (strcmp(name, "none") == 0)
+		return NULL;
+	ck_assert_int_gt(asprintf(&text, "{\"asked\": %zu}\n", strlen(name)), 0);
+	return text;
+}
+
+static const struct http_ops ops = {.status = render, .explain = explain};
 
 /* A port that was free a moment ago. */
 static unsigned short free_port(void)
@@ -75,7 +91,7 @@ static void setup(void)
 	struct error error = {{0}};
 
 	document_size = 100;
-	renders = 0;
+	renders = explains = 0;
 	tcp_port = free_port();
 	(void)snprintf(listen_text, sizeof(listen_text), "127.0.0.1:%u", tcp_port);
 	settings = (struct config_status){.socket = socket_path, .listen = listen_text};
@@ -231,6 +247,76 @@ START_TEST (what_is_not_there_or_not_allowed) {
 		ck_assert_starts(answer, rows[i].status);
 		ck_assert_has(answer, rows[i].also);
 	}
+}
+END_TEST
+
+/* The query is a stranger's: whatever it is, it is a name of 1 to 64 bytes or a 400. */
+START_TEST (what_is_to_be_explained) {
+	static const char longest[] =
+		"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
+	static const struct {
+		const char *query, *more, *status, *name;
+	} rows[] = {
+		{"?name=", "dns", "HTTP/1.1 200 ", "dns"},
+		{"?name=", "192.0.2.53%2F32", "HTTP/1.1 200 ", "192.0.2.53/32"},
+		{"?name=", "2001:db8::53/128&x=y", "HTTP/1.1 200 ", "2001:db8::53/128"},
+		{"?x=y&name=", "%1b%ff", "HTTP/1.1 200 ", "\x1b\xff"},
+		{"?name=", "ftp", "HTTP/1.1 404 ", "ftp"},
+		{"?name=", "none", "HTTP/1.1 503 ", "none"},
+		{"?name=", longest, "HTTP/1.1 200 ", longest},
+		{"?name=a", longest, "HTTP/1.1 400 ", ""},
+		{"", "", "HTTP/1.1 400 ", ""},
+		{"?", "", "HTTP/1.1 400 ", ""},
+		{"?name", "", "HTTP/1.1 400 ", ""},
+		{"?name=", "", "HTTP/1.1 400 ", ""},
+		{"?Name=", "dns", "HTTP/1.1 200 ", "dns"},
+		{"?name=", "dns%00web", "HTTP/1.1 400 ", ""},
+	};
+
+	for (size_t i = 0; i < ELEMENTSOF(rows); i++) {
+		char request[256];
+		const char *answer;
+
+		explained[0] = '\0';
+		(void)snprintf(request, sizeof(request),
+			"GET /v1/explain%s%s HTTP/1.1\r\nHost: x\r\n\r\n", rows[i].query,
+			rows[i].more);
+		answer = ask(request);
+		ck_assert_msg(strncmp(answer, rows[i].status, strlen(rows[i].status)) == 0,
+			"row %zu: %.100s", i, answer);
+		ck_assert_str_eq(explained, rows[i].name);
+		ck_assert_has(answer, "Content-Type: application/json\r\n");
+	}
+	ck_assert_starts(
+		ask("POST /v1/explain?name=dns HTTP/1.1\r\nHost: x\r\n\r\n"), "HTTP/1.1 405 ");
+	ck_assert_uint_eq(renders, 0);
+}
+END_TEST
+
+/* Each answer is made for its request while the loop waits, so a crowd gets two and is sent away.
+ */
+START_TEST (a_crowd_that_asks_at_once) {
+	static const char request[] = "GET /v1/explain?name=dns HTTP/1.1\r\nHost: x\r\n\r\n";
+	enum { CROWD = 12 };
+	int fds[CROWD];
+	unsigned served = 0, sent_away = 0;
+
+	for (int i = 0; i < CROWD; i++)
+		fds[i] = connect_unix();
+	turn_for(100);
+	for (int i = 0; i < CROWD; i++)
+		ck_assert_int_gt(send(fds[i], request, strlen(request), 0), 0);
+	for (int i = 0; i < CROWD; i++) {
+		const char *answer = ask_fd(fds[i], "");
+
+		served += strncmp(answer, "HTTP/1.1 200 ", 13) == 0;
+		sent_away += strncmp(answer, "HTTP/1.1 503 ", 13) == 0;
+	}
+	ck_assert_uint_eq(served, explains);
+	ck_assert_uint_eq(served + sent_away, CROWD);
+	ck_assert_uint_ge(served, 2);
+	ck_assert_uint_ge(sent_away, CROWD / 2);
+	ck_assert_starts(ask(request), "HTTP/1.1 200 ");
 }
 END_TEST
 
@@ -595,6 +681,8 @@ int main(void)
 	tcase_add_test(good, get_is_answered_on_both_sockets);
 	tcase_add_test(good, head_has_no_body);
 	tcase_add_test(good, what_is_not_there_or_not_allowed);
+	tcase_add_test(good, what_is_to_be_explained);
+	tcase_add_test(good, a_crowd_that_asks_at_once);
 	tcase_add_test(good, without_a_document_it_says_so);
 	tcase_add_test(good, a_document_that_fills_no_socket_buffer_arrives_whole);
 	tcase_add_test(bad, malformed_requests_are_refused);

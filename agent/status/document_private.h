@@ -1,0 +1,35 @@
+#ifndef REDSHANK_STATUS_DOCUMENT_PRIVATE_H
+#define REDSHANK_STATUS_DOCUMENT_PRIVATE_H
+/* What the documents of the status socket have in common: document.c and explain.c, nobody else. */
+#include "agent/base/clock.h"
+#include "agent/status/document.h"
+#include "agent/status/json.h"
+
+#define DOCUMENT_MAX (32 * 1024 * 1024) /* some 100,000 prefixes */
+
+struct document {
+	const struct document_facts *facts;
+	struct json_writer json;
+	/* One reading of both clocks for the whole document, so that equal times look equal. */
+	struct monotime now;
+	struct walltime wall;
+	/* The time written last: prefixes change together, and formatting is the costly part. */
+	struct monotime last;
+	char last_text[CLOCK_TEXT_MAX];
+};
+
+/* Opens the outermost object and writes what every document begins with. `out` is initialised, and
+ * outlives d. */
+void document_begin(struct document *d, struct buffer *out, const struct document_facts *facts);
+/* Closes it. The text with a final newline, owned by the caller; NULL when there is no memory. */
+char *document_end(struct document *d);
+
+/* RFC 3339; never is null. */
+void document_put_time(struct document *d, const char *key, struct monotime t);
+void document_put_known(struct json_writer *w, const char *key, enum apply_known known);
+
+/* The keys that the status has of a prefix and of a check, into the object that is open. */
+void document_put_prefix(struct document *d, size_t service, size_t index);
+void document_put_check(struct document *d, size_t service, size_t index);
+
+#endif
