@@ -19,11 +19,14 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <time.h>
 
 #include "agent/base/address.h"
 #include "agent/system/log.h"
 
 #define LISTEN_BACKLOG 128
+#define LISTEN_PATIENCE_NS 300000000
+#define LISTEN_TRIES 30
 
 static int unix_address(const char *path, struct sockaddr_un *ret, struct error *ret_error)
 {
@@ -38,19 +41,12 @@ static int unix_address(const char *path, struct sockaddr_un *ret, struct error 
 	return 0;
 }
 
-/* Makes room at `path` if what lies there is a socket that nobody answers on. */
-static int unix_clear_stale(
+/* 0: nobody listens. -EADDRINUSE: somebody does. Else negative errno with the text. */
+static int unix_is_free(
 	const char *path, const struct sockaddr_un *address, struct error *ret_error)
 {
-	_cleanup_close_ int fd = -1;
-	struct stat st;
+	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
-	if (lstat(path, &st) < 0)
-		return errno == ENOENT ? 0 : error_set_errno(ret_error, errno, "status: %s", path);
-	if (!S_ISSOCK(st.st_mode))
-		return error_set(ret_error, EEXIST,
-			"status: %s exists and is not a socket; it is left alone", path);
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return error_set_errno(ret_error, errno, "status: socket");
 	if (connect(fd, (const struct sockaddr *)address, sizeof(*address)) == 0 ||
@@ -58,8 +54,35 @@ static int unix_clear_stale(
 		return error_set(ret_error, EADDRINUSE,
 			"status: %s: another agent answers there; is redshankd running already?",
 			path);
-	if (errno != ECONNREFUSED)
-		return error_set_errno(ret_error, errno, "status: connect %s", path);
+	if (errno == ECONNREFUSED || errno == ENOENT)
+		return 0;
+	return error_set_errno(ret_error, errno, "status: connect %s", path);
+}
+
+/*
+ * Makes room at `path` if what lies there is a socket that nobody answers on. A killed agent's
+ * socket lives on for a moment in a child that it was just starting, until that execs: hence the
+ * patience.
+ */
+static int unix_clear_stale(
+	const char *path, const struct sockaddr_un *address, struct error *ret_error)
+{
+	const struct timespec pause = {.tv_nsec = LISTEN_PATIENCE_NS / LISTEN_TRIES};
+	struct stat st;
+	int r;
+
+	if (lstat(path, &st) < 0)
+		return errno == ENOENT ? 0 : error_set_errno(ret_error, errno, "status: %s", path);
+	if (!S_ISSOCK(st.st_mode))
+		return error_set(ret_error, EEXIST,
+			"status: %s exists and is not a socket; it is left alone", path);
+	for (unsigned i = 0; (r = unix_is_free(path, address, ret_error)) == -EADDRINUSE; i++) {
+		if (i == LISTEN_TRIES)
+			return r;
+		(void)nanosleep(&pause, NULL);
+	}
+	if (r < 0)
+		return r;
 	if (unlink(path) < 0 && errno != ENOENT)
 		return error_set_errno(ret_error, errno, "status: remove the stale %s", path);
 	return 0;
@@ -194,7 +217,7 @@ int listen_tcp(const char *address_port, struct error *ret_error)
 {
 	_cleanup_close_ int fd = -1;
 	struct sockaddr_storage address;
-	socklen_t length;
+	socklen_t length = 0;
 	const int on = 1;
 	int r;
 

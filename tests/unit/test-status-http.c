@@ -14,6 +14,9 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "agent/base/buffer.h"
 #include "agent/base/clock.h"
@@ -590,6 +593,31 @@ START_TEST (a_stale_socket_is_replaced) {
 }
 END_TEST
 
+/* As when an agent is killed between the fork and the exec of a check's command. */
+START_TEST (a_socket_that_a_child_still_holds_is_replaced) {
+	const struct timespec a_moment = {.tv_nsec = 60000000};
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	struct error error = {{0}};
+	int fd = socket(AF_UNIX, SOCK_STREAM, 0), status;
+	pid_t child;
+
+	http_free(http);
+	http = NULL;
+	strcpy(address.sun_path, socket_path);
+	ck_assert_int_eq(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+	ck_assert_int_eq(listen(fd, 1), 0);
+	child = fork();
+	if (child == 0) {
+		(void)nanosleep(&a_moment, NULL);
+		_exit(0);
+	}
+	close(fd);
+	ck_assert_msg(open_server(&error) == 0, "%s", error.text);
+	ck_assert_starts(ask(GET), "HTTP/1.1 200 ");
+	ck_assert_int_eq(waitpid(child, &status, 0), child);
+}
+END_TEST
+
 START_TEST (what_is_no_socket_is_left_alone) {
 	struct error error = {{0}};
 	int fd;
@@ -694,6 +722,7 @@ int main(void)
 	tcase_add_test(file, the_group_may_connect);
 	tcase_add_test(file, a_living_agent_keeps_its_socket);
 	tcase_add_test(file, a_stale_socket_is_replaced);
+	tcase_add_test(file, a_socket_that_a_child_still_holds_is_replaced);
 	tcase_add_test(file, what_is_no_socket_is_left_alone);
 	tcase_add_test(file, its_own_file_is_removed_and_no_other);
 	tcase_add_test(file, errors_say_what_was_expected);
