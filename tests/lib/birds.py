@@ -229,9 +229,14 @@ def parse_routes(reply):
                 found[-1].gateway = via.group(1)
         elif code == "1012" and found:
             key, colon, value = text.strip().partition(":")
-            if colon:  # what is BGP.med in BIRD 2 is bgp_med in BIRD 3
-                found[-1].attributes[re.sub("^bgp_", "BGP.", key)] = value.strip()
+            if colon:
+                found[-1].attributes[_name_of_2(key)] = value.strip()
     return found
+
+
+def _name_of_2(attribute):
+    """What BIRD 3 calls bgp_med and bgp_path was BGP.med and BGP.as_path."""
+    return "BGP.as_path" if attribute == "bgp_path" else re.sub("^bgp_", "BGP.", attribute)
 
 
 def tail(path, n):
