@@ -157,8 +157,7 @@ static const struct schema_key dns_keys[] = {
 		SCHEMA_FIELD(struct dns_settings, ca),
 		.minimum = 2,
 		.maximum = 1024,
-		.meaning = "certificates to trust, a file in PEM, instead of this host's",
-		.form = schema_form_absolute_path},
+		.meaning = "certificates to trust, a file in PEM, instead of this host's"},
 	{.name = "name",
 		.kind = SCHEMA_STRING,
 		SCHEMA_FIELD(struct dns_settings, name),
@@ -232,6 +231,8 @@ static int dns_validate(const void *settings, struct error *ret_error)
 			ret_error, EINVAL, "tls_name: expected only beside \"transport\": \"tls\"");
 	if (s->ca && !s->tls_name)
 		return error_set(ret_error, EINVAL, "ca: expected only beside tls_name");
+	if (s->ca && s->ca[0] != '/')
+		return error_set(ret_error, EINVAL, "ca: expected an absolute path");
 	if (peer_validate("server", &s->server, ret_error) < 0)
 		return -EINVAL;
 	return validate_answers(s, ret_error);

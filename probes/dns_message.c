@@ -4,18 +4,21 @@
  * ldns builds the query, knows the types, and turns rdata into what can be compared. It is not let
  * loose on a message as a whole: it would follow 65,535 compression pointers for each name of each
  * record, and allocate for each record of each section. So the message is first walked here, once,
- * in place:
+ * in place.
  *
- *   names     a compression pointer must point to before the piece of the name that it ends, as
- *             RFC 1035, 4.1.4 has it ("a prior occurrence"), and a name follows at most 127 of
- * them, one for each label that it can have. So there are no loops and no long chains. sections
- * records of the answer section are noted, at most DNS_ANSWERS_MAX of them; of the other two only
- * the OPT is looked at, for the upper bits of the rcode; names in these are stepped over, not
- * followed. rdata     ldns gets the records of the type that was asked for alone, after the names
- * in their rdata have been walked in the same way.
+ * Names: a compression pointer must point to before the piece of the name that it ends, as RFC
+ * 1035, 4.1.4 has it ("a prior occurrence"), and a name follows at most 32 of them, which is more
+ * than servers need. So there are no loops and no long chains.
  *
- * The worst that 64 KiB can hold is 512 records of names of 127 labels each; what that costs is in
- * docs/checks.md, and tests/unit/test-probes-dns.c holds it against a bound.
+ * Sections: the records of the answer section are noted, at most DNS_ANSWERS_MAX of them. Of the
+ * other two sections only the OPT counts, for the upper bits of the rcode, and names in them are
+ * stepped over, not followed.
+ *
+ * Rdata: ldns gets the records of the type that was asked for alone, after the names in their rdata
+ * have been walked in the same way.
+ *
+ * The worst that 64 KiB can hold is 128 records of names of 127 labels each;
+ * tests/unit/test-probes-dns-message.c holds what that costs against a bound.
  */
 #include "probes/dns_message.h"
 
@@ -30,7 +33,7 @@
 #include "agent/base/printable.h"
 
 #define HEADER_LENGTH 12
-#define POINTERS_MAX 127
+#define POINTERS_MAX 32
 #define CHAIN_MAX 16 /* CNAMEs from the name that was asked for to the answer */
 #define TEXT_MAX 48  /* of rdata in a reason */
 
@@ -141,8 +144,11 @@ static int canonical_rdata(ldns_rr *rr, struct dns_rdata *ret)
 	ldns_rr2canonical(rr);
 	if (ldns_rr_rdata2buffer_wire(b, rr) != LDNS_STATUS_OK)
 		return -ENOMEM;
+	ret->bytes = malloc(ldns_buffer_position(b) + 1);
+	if (!ret->bytes)
+		return -ENOMEM;
 	ret->length = ldns_buffer_position(b);
-	ret->bytes = ldns_buffer_export(b);
+	memcpy(ret->bytes, ldns_buffer_begin(b), ret->length);
 	return 0;
 }
 
@@ -624,17 +630,18 @@ static int look_at_answers(const struct dns_expect *e, struct answer *a, struct 
 static void expected_text(
 	const struct dns_expect *e, const struct dns_rdata *rdata, struct found *ret)
 {
-	/* A record of the root, built around the rdata. */
-	uint8_t wire[11 + 512] = {0, (uint8_t)(e->question.type >> 8), (uint8_t)e->question.type, 0,
-		LDNS_RR_CLASS_IN};
+	/* A record of the root, built around the rdata: type, class, TTL, length. */
+	uint8_t wire[11 + 1024] = {0, (uint8_t)(e->question.type >> 8), (uint8_t)e->question.type,
+		0, LDNS_RR_CLASS_IN, 0, 0, 0, 0, (uint8_t)(rdata->length >> 8),
+		(uint8_t)rdata->length};
 	_cleanup_(ldns_rr_freep) ldns_rr *rr = NULL;
 	size_t at = 0;
 
 	ret->first[0] = '\0';
-	if (rdata->length > sizeof(wire) - 9)
+	if (rdata->length > sizeof(wire) - 11)
 		return;
-	memcpy(wire + 9, rdata->bytes, rdata->length);
-	if (ldns_wire2rr(&rr, wire, 9 + rdata->length, &at, LDNS_SECTION_ANSWER) == LDNS_STATUS_OK)
+	memcpy(wire + 11, rdata->bytes, rdata->length);
+	if (ldns_wire2rr(&rr, wire, 11 + rdata->length, &at, LDNS_SECTION_ANSWER) == LDNS_STATUS_OK)
 		note_text(rr, ret);
 }
 
@@ -674,7 +681,7 @@ static enum dns_verdict judge_answers(
 enum dns_verdict dns_judge(const struct dns_expect *e, uint16_t id, const uint8_t *wire, size_t n,
 	char ret_reason[PROBE_REASON_MAX])
 {
-	struct answer a; /* 16 KiB: not zeroed as a whole */
+	struct answer a; /* 5 KiB: not zeroed as a whole */
 	enum dns_verdict verdict;
 	char text[16];
 

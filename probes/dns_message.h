@@ -13,7 +13,7 @@
 #define DNS_NAME_MAX 255    /* bytes of a name on the wire, RFC 1035, 3.1 */
 #define DNS_QUERY_MAX 288   /* header 12, question 255 + 4, OPT 11 */
 #define DNS_UDP_SIZE 1232   /* what our OPT offers: no fragments on any path of IPv6 */
-#define DNS_ANSWERS_MAX 512 /* records of an answer section that are looked at */
+#define DNS_ANSWERS_MAX 128 /* records of an answer section that are looked at */
 
 /* Forms for the schema: NULL where the text is right, else what was expected. */
 const char *dns_form_name(const char *text);
@@ -27,7 +27,7 @@ struct dns_question {
 };
 
 struct dns_rdata {
-	uint8_t *bytes; /* owned; canonical (RFC 4034, 6.2), behind their length in two bytes */
+	uint8_t *bytes; /* owned; canonical (RFC 4034, 6.2) */
 	size_t length;
 };
 
