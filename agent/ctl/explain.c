@@ -508,24 +508,34 @@ static void say_weight(const struct explain *e, struct buffer *b, const json_t *
 
 /* ---- what happens next ---- */
 
-static void say_next_check(const struct explain *e, struct buffer *b, const json_t *next)
+/* The first outcome of a check, or the next one of a check that could not be asked. */
+static void say_next_word(const struct explain *e, struct buffer *b, const json_t *next)
 {
 	const char *name = text_of(next, "check");
 	const json_t *check = get(get(e->service, "checks"), name);
+	int64_t began = text_parse_time_ms(text_of(check, "last"));
 
-	if (is_text(next, "outcome", "good")) {
-		say(b, "check %s needs ", name);
-		say_outcomes(b, next);
-		say(b, ": at the earliest ");
-	} else if (is_text(next, "outcome", "bad")) {
-		say(b, "check %s goes down with ", name);
-		say_outcomes(b, next);
-		say(b, ": at the earliest ");
-	} else {
-		say(b, "check %s %s ", name,
-			last_outcome_is(check, "unknown") ? "is tried again"
-							  : "speaks for the first time");
+	if (json_is_true(get(check, "running"))) {
+		say(b, "check %s runs, and speaks within ", name);
+		say_span(b, began + number_of(check, "timeout_ms") - e->now_ms);
+		return;
 	}
+	say(b, "check %s %s ", name,
+		last_outcome_is(check, "unknown") ? "is tried again" : "runs for the first time");
+	say_in(e, b, text_of(next, "at"));
+}
+
+static void say_next_check(const struct explain *e, struct buffer *b, const json_t *next)
+{
+	bool good = is_text(next, "outcome", "good");
+
+	if (!good && !is_text(next, "outcome", "bad")) {
+		say_next_word(e, b, next);
+		return;
+	}
+	say(b, "check %s %s ", text_of(next, "check"), good ? "needs" : "goes down with");
+	say_outcomes(b, next);
+	say(b, ": at the earliest ");
 	say_in(e, b, text_of(next, "at"));
 }
 

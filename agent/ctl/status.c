@@ -542,12 +542,12 @@ static void print_verdict(FILE *out, const json_t *document, const struct status
 			json_object_size(services), json_object_size(services) == 1 ? "" : "s",
 			v.announced, v.prefixes);
 	else {
-		(void)buffer_printf(&line, "%s: %s", v.colour == TEXT_RED ? "TROUBLE" : "Look",
-			buffer_string(&v.text));
+		/* The command before the text, which may need more than one line. */
+		(void)buffer_printf(&line, "%s (redshankctl explain %.32s): %s",
+			v.colour == TEXT_RED ? "TROUBLE" : "Look",
+			v.service ? v.service : "SERVICE", buffer_string(&v.text));
 		if (v.n > VERDICT_NAMED_MAX)
 			(void)buffer_printf(&line, "; and %zu more", v.n - VERDICT_NAMED_MAX);
-		(void)buffer_printf(&line, ". Why: redshankctl explain %.32s",
-			v.service ? v.service : "SERVICE");
 	}
 	text_put_wrapped(out, view->colours, v.colour, 0, buffer_string(&line));
 	buffer_done(&v.text);

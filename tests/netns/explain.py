@@ -1,0 +1,306 @@
+"""`redshankctl explain` at three in the morning: each trouble made for real, and what it says of it.
+
+The facts are asked of the document (GET /v1/explain), the words of the command, with its line
+breaks taken out. Whoever changes a sentence changes it in agent/ctl/explain.c alone.
+"""
+
+import json
+import os
+import signal
+
+from lib.case import check, eventually, main
+from lib.site import Site
+
+DNS, DNS6, WEB = "192.0.2.53/32", "2001:db8::53/128", "192.0.2.80/32"
+os.environ["DBUS_SYSTEM_BUS_ADDRESS"] = "unix:path=/nonexistent/bus"
+
+DIRECT = """
+protocol direct lofirst { disabled; ipv4; interface "lo"; }
+"""
+
+
+def explain(agent, name):
+    """(the document, the text on one line); the document is the later of the two."""
+    done = agent.ctl("explain", name)
+    code, body = agent.get("/v1/explain?name=" + name.replace("/", "%2F"))
+    check(code == 200 and done.returncode == 0, f"explain {name} is answered", code, body, done.stderr)
+    for line in done.stdout.splitlines():
+        check(len(line) <= 80 or " " not in line.strip(), "80 columns", line)
+    return json.loads(body), " ".join(done.stdout.split())
+
+
+def wait_explained(agent, name, *words, timeout=5.0):
+    """Until the text holds all these words; returns the document and the text of that moment."""
+    last = ["", ""]
+
+    def holds():
+        last[:] = explain(agent, name)
+        return all(word in last[1] for word in words)
+
+    eventually(holds, timeout, lambda: f"explain {name} says {words}, it says\n{last[1]}\n{agent.tail()}")
+    return last
+
+
+def whats(document, service, prefix):
+    return [n["what"] for n in document["services"][service]["prefixes"][prefix]["next"]]
+
+
+def restart(site, change=None, **start):
+    """The agent anew with its default configuration, changed; what BIRD announces stays."""
+    agent = site.edges[0].agent
+    if agent.process and agent.process.alive():
+        agent.stop(signal.SIGUSR2)
+    agent.config = agent.default_config()
+    if change:
+        change(agent.config)
+    agent.start(**start)
+    return agent
+
+
+def healthy(site, change=None):
+    agent = restart(site, change)
+    for prefix in (DNS, DNS6, WEB):
+        agent.wait_prefix(prefix, announced=True, exported=1, reason="healthy")
+    agent.wait_status(lambda s: s["bird"]["settled"], what="settled")
+    return agent
+
+
+def test_healthy(site):
+    """All is well, and it says which rule, session, weight and text of the fragment that is."""
+    agent = healthy(site, lambda c: c.update(weights={"edge1": {DNS: 50}, "edge2": {DNS: 70}}))
+    document, text = wait_explained(agent, "dns", "service dns on edge1: healthy", "exported on router4")
+    p = document["services"]["dns"]["prefixes"][DNS]
+    check(p["rule"] == 7 and p["next"] == [] and p["exported_to"] == ["router4"], "the facts", p)
+    check(p["protocols"]["redshank:dns:192.0.2.53"]["loaded"] is True, "loaded", p)
+    check(document["services"]["dns"]["fragment"]["state"] == "true", "the fragment", document)
+    for words in (
+        "State announced, as it should be.",
+        "rule 7, healthy for",
+        "all 2 must be up",
+        "protocol redshank:dns:192.0.2.53 is up, loaded as wanted",
+        "exported on router4; of another family: router6.",
+        "exported on router6; of another family: router4.",
+        "nobody else's route",
+        "50, from the row of edge1 in `weights` (the service's own is 100).",
+        "100, the service's own.",
+        "nothing: all is as wanted.",
+    ):
+        check(words in text, words, text)
+    check(agent.ctl("status").stdout.startswith("All is well: 2 services, 3 of 3 prefixes announced.\n"), "status")
+    c = document["services"]["dns"]["checks"]["port"]
+    check(c["type"] == "tcp" and 0 < c["duration_us"] < 300000 and c["last"] <= document["time"], "a check's run", c)
+    status = agent.check("dns", "port")
+    check(status["next"] is None or status["next"] > status["last"], "its next run stands in the status, too", status)
+
+
+def test_one_of_a_service(site):
+    """A prefix or an address in it is explained alone; what is unknown has a neighbour's name."""
+    agent = healthy(site)
+    for name in (WEB, "192.0.2.80"):
+        document, _ = explain(agent, name)
+        check(list(document["services"]) == ["web"], "one service", document)
+        check(list(document["services"]["web"]["prefixes"]) == [WEB], "one prefix", document)
+    for name, near in (("wbe", "web"), ("192.0.2.81/32", WEB), ("x" * 64, None)):
+        code, body = agent.get("/v1/explain?name=" + name)
+        check(code == 404 and json.loads(body)["nearest"] == near, "the nearest", name, body)
+    done = agent.ctl("explain", "wbe")
+    check(done.returncode == 1 and 'did you mean "web"?' in done.stderr, "the command says it", done)
+    check(agent.get("/v1/explain")[0] == 400, "nothing asked")
+
+
+def test_process_dead(site):
+    """A dead process: which one, and that it takes good outcomes of it to come back."""
+    agent = healthy(site)
+    site.edges[0].nsd.kill()
+    document, text = wait_explained(agent, DNS, "withdrawn, as it should be.", "not exported on router4")
+    check("rule 3, unhealthy for" in text, "the rule", text)
+    check("Check process is down: process" in text and "has died" in text, "the check", text)
+    check("check process needs 2 more good outcomes: at the earliest" in text, "what it takes", text)
+    check(whats(document, "dns", DNS)[-1] == "check", "next", document["services"]["dns"]["prefixes"][DNS])
+    first = agent.ctl("status").stdout.splitlines()[0]
+    check(first == "TROUBLE (redshankctl explain dns): dns is unhealthy", "the first line of status", first)
+
+
+def test_waiting_to_rise(site):
+    """Back again: how many good outcomes are missing, and when that can be."""
+    agent = site.edges[0].agent
+    agent.config["defaults"].update(rise=30, fast_interval="200ms")
+    agent.reload()
+    agent.wait_log("reloaded")
+    site.edges[0].nsd.start()
+    document, text = wait_explained(agent, DNS, "more good outcomes: at the earliest in", "is down")
+    need = document["services"]["dns"]["checks"]["process"]["needs"]
+    check(need["outcome"] == "good" and 0 < need["count"] <= 30 and need["earliest"] > document["time"], "needs", need)
+    counted = need["count"]
+    eventually(
+        lambda: (explain(agent, DNS)[0]["services"]["dns"]["checks"]["process"]["needs"] or {"count": 0})["count"]
+        < counted,
+        5,
+        "the count goes down",
+    )
+
+
+def test_hang(site):
+    """A service that hangs: the timeout, and which run is under way."""
+    agent = healthy(site)
+    site.edges[0].nginx.freeze()
+    _, text = wait_explained(agent, "web", "withdrawn, as it should be.", "Check page is down: timeout after 300ms.")
+    check("check page needs 2 more good outcomes" in text, "what it takes", text)
+    check("Check process" not in text, "the process lives", text)
+    site.edges[0].nginx.thaw()
+    agent.wait_prefix(WEB, announced=True)
+
+
+def test_address(site):
+    """An address that was taken from the host."""
+    agent = healthy(site)
+    site.edges[0].remove_address("192.0.2.80")
+    document, text = wait_explained(agent, WEB, "rule 2, address_missing for", "withdrawn, as it should be.")
+    check("no address of this host lies in it" in text, "why", text)
+    check("an address of this host that lies in it" in text, "next", text)
+    check("address" in whats(document, "web", WEB), "next", document)
+    site.edges[0].add_address("192.0.2.80")
+    agent.wait_prefix(WEB, announced=True)
+
+
+def test_first_round(site):
+    """Just started, with a check that takes its time: what is waited for, and that nothing changes."""
+
+    def slow(config):
+        config["services"]["dns"]["checks"]["slow"] = {
+            "type": "exec", "command": ["/bin/sleep", "2"], "timeout": "5s", "interval": "5s"
+        }
+
+    healthy(site)
+    agent = restart(site, slow)
+    document, text = wait_explained(
+        agent, DNS, "rule 4, first_round", "found: announced. Check slow has not spoken yet.", "check slow runs, and"
+    )
+    check("Until then it stays as BIRD was" in text, "why", text)
+    check("and speaks within 4." in text or "and speaks within 3." in text, "next", text)
+    check(whats(document, "dns", DNS) == ["check"], "next", document)
+    check(document["services"]["dns"]["checks"]["slow"]["running"] is True, "it runs", document)
+    eventually(
+        lambda: agent.ctl("status").stdout.startswith("Look (redshankctl explain dns): dns is not decided yet\n"),
+        2,
+        lambda: "status: " + agent.ctl("status").stdout,
+    )
+
+
+def test_unknown(site):
+    """A check that cannot find out, by this server's own fault: no bus to ask for a unit."""
+
+    def unit(config):
+        config["services"]["dns"]["checks"]["unit"] = {"type": "process", "unit": "nsd.service"}
+
+    agent = restart(site, unit)
+    _, text = wait_explained(agent, DNS, "the system bus is away")
+    check("cannot be asked now by a fault of this server" in text, "whose fault", text)
+    check("counts neither as good nor as bad" in text, "and what it means", text)
+    check("check unit is tried again" in text or "check unit runs, and speaks within" in text, "next", text)
+    log = agent.text()
+    check("the system bus is away" in log, "it is said in the log, too")
+    mark = len(log)
+    agent = healthy(site)
+    check("system bus" not in agent.text()[mark:], "and not where no unit is watched", agent.tail())
+
+
+def test_bird_away(site):
+    """BIRD is gone: nothing is guessed, and the next try has its time."""
+    agent = healthy(site)
+    site.edges[0].bird.kill()
+    document, text = wait_explained(agent, "dns", "BIRD is away: next try")
+    check("should be announced; whether it is, is unknown." in text, "state", text)
+    check("BIRD away; what it announces is unknown." in text and "says what is wanted." in text, "BIRD", text)
+    p = document["services"]["dns"]["prefixes"][DNS]
+    check(p["announced"] is None and p["exported_to"] is None and p["others"] is None, "unknown is null", p)
+    check(p["protocols"]["redshank:dns:192.0.2.53"]["state"] is None, "unknown is null", p)
+    first = agent.ctl("status").stdout.splitlines()[0]
+    check(first.startswith("TROUBLE (redshankctl explain dns): BIRD is away"), "status", first)
+    site.edges[0].bird.start()
+    site.wait_sessions()
+    agent.wait_prefix(DNS, announced=True, exported=1, timeout=10)
+
+
+def test_bird_conf_broken(site):
+    """Somebody broke bird.conf: BIRD's own words, what waits for it, and until when."""
+    agent = healthy(site)
+    site.edges[0].break_bird_conf()
+    agent.config["services"]["dns"]["prefixes"][DNS] = 77
+    agent.reload()
+    document, text = wait_explained(agent, DNS, "BIRD refuses its configuration; tried when its file is saved, or in")
+    check("bird.conf:1:" in text, "BIRD's own words", text)
+    check("LOADED WITH OTHER ATTRIBUTES than wanted" in text, "what BIRD holds", text)
+    check("77, the service's own." in text, "what is wanted", text)
+    check("configure_retry" in whats(document, "dns", DNS), "next", document)
+    site.edges[0].repair_bird_conf()
+    wait_explained(agent, DNS, "nothing: all is as wanted.", "loaded as wanted")
+
+
+def test_elsewhere(site):
+    """Somebody else's route of the address: seen while harmless, loud when it defeats a withdrawal."""
+    edge, agent = site.edges[0], healthy(site)
+    was = edge.bird.config
+    edge.bird.write_config(
+        was.replace("export where redshank_export_med();", "export where redshank_export_med() || source = RTS_DEVICE;")
+        .replace("disabled; ipv4; interface", "ipv4; interface")
+    )
+    edge.bird.configure()
+    wait_explained(agent, DNS, "protocol lofirst has a route for it.", "announced, as it should be.")
+    edge.nsd.kill()
+    document, text = wait_explained(agent, DNS, "STILL ANNOUNCED by protocol lofirst", "the route of lofirst LEAVES")
+    check("protocol lofirst has a route for it, which BIRD prefers" in text, "the best", text)
+    p = document["services"]["dns"]["prefixes"][DNS]
+    check({"protocol": "lofirst", "best": True} in p["others"] and p["elsewhere"] == "lofirst", "facts", p)
+    first = agent.ctl("status").stdout.splitlines()[0]
+    check(first.startswith("TROUBLE (redshankctl explain dns): dns is not announced as wanted"), "status", first)
+    edge.bird.write_config(was)
+    edge.bird.configure()
+    wait_explained(agent, DNS, "withdrawn, as it should be.", "nobody else's route")
+    edge.nsd.start()
+
+
+def test_session_down(site):
+    """A session that is down: which one, and who therefore does not get it."""
+    agent = healthy(site)
+    site.bird.birdc("disable edge1_4")
+    document, text = wait_explained(agent, DNS, "DOWN: router4", "EXPORTED ON NO SESSION")
+    check("of another family: router6" in text, "the other", text)
+    check(document["sessions"] == {"router4": {"up": False}, "router6": {"up": True}}, "sessions", document)
+    first = agent.ctl("status").stdout.splitlines()[0]
+    check("1 of 2 sessions down" in first, "status", first)
+    site.bird.birdc("enable edge1_4")
+    site.wait_sessions()
+    wait_explained(agent, DNS, "exported on router4")
+
+
+def test_dead_at_the_start(site):
+    """A process that is dead when the agent starts is withdrawn at once, whatever its turn was."""
+    edge = site.edges[0]
+    healthy(site)
+    edge.agent.stop(signal.SIGUSR2)
+    edge.nginx.kill()
+
+    def rare(config):
+        config["defaults"].update(interval="60s", fast_interval="40s")
+
+    agent = restart(site, rare, wait=False)
+    edge.agent.wait_ready()
+    agent.wait_prefix(WEB, wanted="withdraw", reason="unhealthy", announced=False, timeout=3)
+    edge.nginx.start()
+
+
+def test_stopping(site):
+    """The agent is on its way out, and BIRD does not answer: rule 0, and what it waits for."""
+    edge, agent = site.edges[0], healthy(site)
+    edge.bird.freeze()
+    agent.send_signal(signal.SIGTERM)
+    document, text = wait_explained(agent, DNS, "rule 0, stopping", timeout=3)
+    check("on_stop is `withdraw`" in text, "why", text)
+    check("the agent leaves when BIRD has done what is wanted" in text, "next", text)
+    check(document["stopping"] is True and whats(document, "dns", DNS)[0] == "leave", "facts", document)
+    edge.bird.thaw()
+    check(agent.process.wait(10) == 0, "a clean end")
+
+
+main(lambda: Site(edges=1, bird_extra=DIRECT))
