@@ -62,7 +62,7 @@ static enum apply_step explain_protocol_step(
 {
 	*ret_at = MONOTIME_NEVER;
 	if (p->command != 0)
-		return APPLY_STEP_COMMAND;
+		return APPLY_STEP_ANSWER;
 	switch (apply_plan(a, p)) {
 	case PLAN_STEP_NONE:
 		return APPLY_STEP_NONE;

@@ -21,8 +21,9 @@ enum apply_step {
 	APPLY_STEP_CONNECT,	    /* BIRD is away; tried again at `at` */
 	APPLY_STEP_ASK,		    /* BIRD is being asked what it does */
 	APPLY_STEP_WRITE,	    /* the fragment is written, or tried again */
-	APPLY_STEP_COMMAND,	    /* `disable` or `enable` is sent, or due at `at` (back-off) */
-	APPLY_STEP_CONFIGURE,	    /* `configure` is sent, or due at `at` (back-off) */
+	APPLY_STEP_COMMAND,	    /* `disable` or `enable` is due, at `at` (back-off) or now */
+	APPLY_STEP_ANSWER,	    /* it was sent, and BIRD has not answered */
+	APPLY_STEP_CONFIGURE,	    /* `configure` is under way, or due at `at` (back-off) */
 	APPLY_STEP_CONFIGURE_RETRY, /* BIRD refused it; tried again at `at` */
 };
 

@@ -104,25 +104,26 @@ static bool has_next(const json_t *prefix, const char *what)
 /* What does not fit is cut: EXPLAIN_LINE_MAX is more than anybody reads. */
 #define say(b, ...) ((void)buffer_printf((b), __VA_ARGS__))
 
+/* "18ms", "1.0s", "12s", "3m": without a space, so that no line ends inside. */
 static void say_span(struct buffer *b, int64_t ms)
 {
 	_cleanup_free_ char *age = NULL;
 
 	if (ms < 0)
 		ms = 0;
-	if (ms < 1000)
-		say(b, "%lld ms", (long long)ms);
-	else if (ms < 10000)
-		say(b, "%lld.%lld s", (long long)ms / 1000, (long long)ms % 1000 / 100);
-	else if (ms < 120000)
-		say(b, "%lld s", (long long)ms / 1000);
-	else {
+	if (ms < 1000) {
+		say(b, "%lldms", (long long)ms);
+	} else if (ms < 10000) {
+		say(b, "%lld.%llds", (long long)ms / 1000, (long long)ms % 1000 / 100);
+	} else if (ms < 120000) {
+		say(b, "%llds", (long long)ms / 1000);
+	} else {
 		age = text_age(ms / 1000);
 		say(b, "%s", age);
 	}
 }
 
-/* " for 12 s" */
+/* " for 12s" */
 static void say_for(const struct explain *e, struct buffer *b, const json_t *object)
 {
 	int64_t since = text_parse_time_ms(text_of(object, "since"));
@@ -133,7 +134,7 @@ static void say_for(const struct explain *e, struct buffer *b, const json_t *obj
 	say_span(b, e->now_ms - since);
 }
 
-/* "in 1.0 s", or "now" where the time is not known or over. */
+/* "in 1.0s", or "now" where the time is not known or over. */
 static void say_in(const struct explain *e, struct buffer *b, const char *time)
 {
 	int64_t at = text_parse_time_ms(time);
@@ -180,6 +181,18 @@ static enum text_colour say_withdrawn(struct buffer *b, const json_t *prefix)
 	return TEXT_YELLOW;
 }
 
+/* Does BIRD hold another text of it than is wanted? */
+static bool is_outdated(const json_t *prefix)
+{
+	const char *name;
+	json_t *protocol;
+
+	json_object_foreach ((json_t *)get(prefix, "protocols"), name, protocol)
+		if (is_text(protocol, "wanted", "up") && json_is_false(get(protocol, "loaded")))
+			return true;
+	return false;
+}
+
 static enum text_colour say_announced(
 	const struct explain *e, struct buffer *b, const json_t *prefix)
 {
@@ -206,6 +219,10 @@ static enum text_colour say_announced(
 		number_of(e->bird, "sessions") > 0) {
 		say(b, "%s in BIRD, but EXPORTED ON NO SESSION", word);
 		return TEXT_RED;
+	}
+	if (is_outdated(prefix)) {
+		say(b, "%s, but with an older weight or older attributes than wanted", word);
+		return TEXT_YELLOW;
 	}
 	say(b, "%s, as it should be", word);
 	return demoted ? TEXT_YELLOW : TEXT_GREEN;
@@ -255,10 +272,17 @@ static void say_checks(const struct explain *e, struct buffer *b)
 	json_object_foreach ((json_t *)get(e->service, "checks"), name, check) {
 		const char *reason = text_of(check, "reason");
 		bool blind = last_outcome_is(check, "unknown");
+		long long rise = number_of(check, "rise");
+		long long missing = number_of(get(check, "needs"), "count");
 
 		if (is_text(check, "state", "up") && !blind)
 			continue;
 		say(b, " Check %s ", name);
+		if (is_text(check, "state", "down") && missing > 0 && missing < rise && !blind) {
+			say(b, "is still down, and rising: %lld of %lld good outcomes.",
+				rise - missing, rise);
+			continue;
+		}
 		if (is_text(check, "state", "pending"))
 			say(b, "has not spoken yet");
 		else
@@ -307,6 +331,10 @@ static void say_why(const struct explain *e, struct buffer *b, const json_t *pre
 {
 	if (has_next(prefix, "announce"))
 		say(b, "it may be announced now. What held it until now: ");
+	if (!json_is_integer(get(prefix, "rule"))) {
+		say(b, "unknown.");
+		return;
+	}
 	say(b, "rule %lld, %s", number_of(prefix, "rule"), text_of(prefix, "reason"));
 	say_for(e, b, prefix);
 	say(b, ": ");
@@ -318,13 +346,21 @@ static void say_why(const struct explain *e, struct buffer *b, const json_t *pre
 
 /* ---- BIRD ---- */
 
+/* Is the protocol not as wanted? Where it is to be down, one that is absent announces as little. */
+static bool is_otherwise(const json_t *protocol)
+{
+	const char *state = text_of(protocol, "state");
+
+	return state[0] && (strcmp(state, "up") == 0) != is_text(protocol, "wanted", "up");
+}
+
 static void say_protocol(struct buffer *b, const char *name, const json_t *protocol)
 {
 	const char *state = text_of(protocol, "state"), *wanted = text_of(protocol, "wanted");
 	const json_t *loaded = get(protocol, "loaded");
 
 	if (json_is_true(get(protocol, "last_resort")))
-		say(b, "last resort: ");
+		say(b, "Last resort: ");
 	if (!state[0]) {
 		say(b, "protocol %s was not seen yet. ", name);
 		return;
@@ -334,8 +370,7 @@ static void say_protocol(struct buffer *b, const char *name, const json_t *proto
 		say(b, ", LOADED WITH OTHER ATTRIBUTES than wanted");
 	else if (json_is_true(loaded))
 		say(b, ", loaded as wanted");
-	/* Absent and wanted down announces nothing, and is put there by the next configure. */
-	if (strcmp(state, wanted) != 0)
+	if (is_otherwise(protocol))
 		say(b, ", SHOULD BE %s", strcmp(wanted, "up") == 0 ? "UP" : "DOWN");
 	say(b, ". ");
 }
@@ -385,15 +420,15 @@ static enum text_colour say_bird(
 				e->service_name,
 				json_is_true(get(protocol, "last_resort")) ? ":last" : "");
 			say_protocol(b, single ? name : pattern, protocol);
-			if (text_of(protocol, "state")[0] &&
-				strcmp(text_of(protocol, "state"), text_of(protocol, "wanted")) !=
-					0)
+			if (is_otherwise(protocol))
 				colour = TEXT_RED;
 		}
 		if (text_of(e->bird, "alarm")[0])
 			say(b, "It refuses its configuration (above). ");
 	}
 	fragment = say_fragment(e, b);
+	while (b->length > 0 && b->data[b->length - 1] == ' ')
+		b->data[--b->length] = '\0';
 	return fragment == TEXT_RED ? fragment : colour;
 }
 
@@ -466,11 +501,13 @@ static enum text_colour say_sessions(
 		}
 	}
 	say(b, ".");
-	if (n[SESSION_DOWN] > 0)
-		return TEXT_YELLOW;
+	if (!withdraw && n[SESSION_NOT_EXPORTED] > 0)
+		say(b, " Either the export filter there keeps it, or BIRD prefers another route.");
+	if (!withdraw && n[SESSION_DOWN] > 0)
+		say(b, " A session that is down says why in `birdc show protocols all NAME`.");
 	if (withdraw ? n[SESSION_EXPORTED] > 0 : n[SESSION_NOT_EXPORTED] > 0)
 		return TEXT_RED;
-	return TEXT_PLAIN;
+	return n[SESSION_DOWN] > 0 ? TEXT_YELLOW : TEXT_PLAIN;
 }
 
 static enum text_colour say_others(struct buffer *b, const json_t *prefix)
@@ -490,14 +527,20 @@ static enum text_colour say_others(struct buffer *b, const json_t *prefix)
 	if (json_is_true(get(prefix, "more_others")))
 		say(b, "; and more");
 	if (elsewhere[0])
-		say(b, "%sthe route of %s LEAVES THIS SERVER", b->length > 0 ? "; " : "",
-			elsewhere);
+		say(b,
+			"%sthe route of %s LEAVES THIS SERVER, and only BIRD's configuration can "
+			"end that: its export line, or that protocol",
+			b->length > 0 ? "; " : "", elsewhere);
 	say(b, b->length > 0 ? "." : "nobody else's route, as far as this BIRD knows.");
 	return elsewhere[0] ? TEXT_RED : TEXT_PLAIN;
 }
 
 static void say_weight(const struct explain *e, struct buffer *b, const json_t *prefix)
 {
+	if (!json_is_integer(get(prefix, "weight"))) {
+		say(b, "unknown.");
+		return;
+	}
 	say(b, "%lld, ", number_of(prefix, "weight"));
 	if (is_text(prefix, "weight_from", "node"))
 		say(b, "from the row of %s in `weights` (the service's own is %lld).",
@@ -552,6 +595,7 @@ static void say_next_step(const struct explain *e, struct buffer *b, const json_
 			true},
 		{"write", "the fragment is written ", true},
 		{"command", "BIRD is told to do what is wanted ", true},
+		{"answer", "BIRD was told to do what is wanted, and has not answered yet", false},
 		{"configure", "BIRD is told to configure ", true},
 		{"configure_retry",
 			"BIRD refuses its configuration; tried when its file is saved, or ", true},
@@ -577,18 +621,24 @@ static void say_next_step(const struct explain *e, struct buffer *b, const json_
 	say(b, "%s", text_of(next, "what")); /* of a newer agent */
 }
 
-static enum text_colour say_next(const struct explain *e, struct buffer *b, const json_t *prefix)
+/* `as_wanted`: BIRD does what is wanted. */
+static void say_next(
+	const struct explain *e, struct buffer *b, const json_t *prefix, bool as_wanted)
 {
 	const json_t *next;
 	size_t i;
 
 	json_array_foreach (get(prefix, "next"), i, next) {
-		if (i > 0)
+		if (!text_of(next, "what")[0])
+			continue;
+		if (b->length > 0)
 			say(b, "; ");
 		say_next_step(e, b, next);
 	}
-	say(b, b->length > 0 ? "." : "nothing: all is as wanted.");
-	return TEXT_PLAIN;
+	if (b->length == 0)
+		say(b, as_wanted ? "nothing: all is as wanted"
+				 : "nothing that the agent does by itself");
+	say(b, ".");
 }
 
 /* ---- blocks ---- */
@@ -606,7 +656,7 @@ static void block_fill(
 	block->colour[LINE_SESSIONS] = say_sessions(e, &block->text[LINE_SESSIONS], prefix);
 	block->colour[LINE_OTHERS] = say_others(&block->text[LINE_OTHERS], prefix);
 	say_weight(e, &block->text[LINE_WEIGHT], prefix);
-	block->colour[LINE_NEXT] = say_next(e, &block->text[LINE_NEXT], prefix);
+	say_next(e, &block->text[LINE_NEXT], prefix, block->colour[LINE_STATE] != TEXT_RED);
 }
 
 static void block_init(struct explain_block *block)
@@ -708,11 +758,11 @@ static void add_duration(struct text_table *t, const json_t *check)
 
 	buffer_init(&b, 64);
 	if (us < 10000)
-		say(&b, "%lld.%lld ms", us / 1000, us % 1000 / 100);
+		say(&b, "%lld.%lldms", us / 1000, us % 1000 / 100);
 	else
 		say_span(&b, us / 1000);
-	text_table_add(t, TEXT_PLAIN, true,
-		json_array_size(get(check, "outcomes")) > 0 ? buffer_string(&b) : "-");
+	text_table_add(
+		t, TEXT_PLAIN, true, us > 0 && text_of(check, "last")[0] ? buffer_string(&b) : "-");
 }
 
 static void add_next(const struct explain *e, struct text_table *t, const json_t *check)
@@ -750,8 +800,9 @@ static void print_checks(const struct explain *e, FILE *out, const struct status
 		status_add_outcomes(&t, check, EXPLAIN_OUTCOMES_MAX);
 		text_table_add(&t, TEXT_PLAIN, false, text_of(check, "reason"));
 	}
-	say(&head, "Checks of %s, of which ", e->service_name);
+	say(&head, "Checks of %s (", e->service_name);
 	say_require(e, &head);
+	say(&head, ")");
 	(void)fputc('\n', out);
 	text_put_wrapped(out, view->colours, TEXT_BOLD, 0, buffer_string(&head));
 	text_table_print(&t, out, view->colours, 2);

@@ -184,6 +184,9 @@ static void put_next_step(struct document *d, const struct apply_explained *e)
 	case APPLY_STEP_COMMAND:
 		put_next(d, "command", e->at);
 		return;
+	case APPLY_STEP_ANSWER:
+		put_next(d, "answer", e->at);
+		return;
 	case APPLY_STEP_CONFIGURE:
 		put_next(d, "configure", e->at);
 		return;

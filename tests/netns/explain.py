@@ -128,7 +128,8 @@ def test_waiting_to_rise(site):
     agent.reload()
     agent.wait_log("reloaded")
     site.edges[0].nsd.start()
-    document, text = wait_explained(agent, DNS, "more good outcomes: at the earliest in", "is down")
+    document, text = wait_explained(agent, DNS, "Check process is still down, and rising:", "of 30 good outcomes.")
+    check("check process needs" in text and "more good outcomes: at the earliest in" in text, "next", text)
     need = document["services"]["dns"]["checks"]["process"]["needs"]
     check(need["outcome"] == "good" and 0 < need["count"] <= 30 and need["earliest"] > document["time"], "needs", need)
     counted = need["count"]
@@ -231,6 +232,7 @@ def test_bird_conf_broken(site):
     document, text = wait_explained(agent, DNS, "BIRD refuses its configuration; tried when its file is saved, or in")
     check("bird.conf:1:" in text, "BIRD's own words", text)
     check("LOADED WITH OTHER ATTRIBUTES than wanted" in text, "what BIRD holds", text)
+    check("announced, but with an older weight or older attributes than wanted." in text, "state", text)
     check("77, the service's own." in text, "what is wanted", text)
     check("configure_retry" in whats(document, "dns", DNS), "next", document)
     site.edges[0].repair_bird_conf()
@@ -266,6 +268,7 @@ def test_session_down(site):
     site.bird.birdc("disable edge1_4")
     document, text = wait_explained(agent, DNS, "DOWN: router4", "EXPORTED ON NO SESSION")
     check("of another family: router6" in text, "the other", text)
+    check("nothing that the agent does by itself." in text, "next", text)
     check(document["sessions"] == {"router4": {"up": False}, "router6": {"up": True}}, "sessions", document)
     first = agent.ctl("status").stdout.splitlines()[0]
     check("1 of 2 sessions down" in first, "status", first)
@@ -298,6 +301,7 @@ def test_stopping(site):
     document, text = wait_explained(agent, DNS, "rule 0, stopping", timeout=3)
     check("on_stop is `withdraw`" in text, "why", text)
     check("the agent leaves when BIRD has done what is wanted" in text, "next", text)
+    check("BIRD was told to do what is wanted, and has not answered yet." in text, "who is waited for", text)
     check(document["stopping"] is True and whats(document, "dns", DNS)[0] == "leave", "facts", document)
     edge.bird.thaw()
     check(agent.process.wait(10) == 0, "a clean end")
