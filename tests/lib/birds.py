@@ -161,6 +161,11 @@ class Bird:
         with Control(self.socket) as control:
             return control.ask(command)
 
+    def version(self):
+        """(3, 4, 0), of its greeting."""
+        with Control(self.socket) as control:
+            return tuple(int(n) for n in re.search(r"BIRD ([0-9.]+)", control.greeting.text).group(1).split("."))
+
     def control(self):
         """A connection to keep."""
         return Control(self.socket)
