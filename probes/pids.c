@@ -123,13 +123,15 @@ int pids_started(pid_t pid, struct monotime *ret)
 	return 0;
 }
 
-static struct {
+struct list {
 	struct pids_entry *entries;
 	size_t n, allocated;
-	struct monotime made; /* 0: never */
-} list;
+};
 
-static int list_add(pid_t pid, const char *comm, size_t length)
+static struct list list, before;  /* the one before has what need not be read again */
+static struct monotime list_made; /* 0: never */
+
+static struct pids_entry *list_add(pid_t pid)
 {
 	struct pids_entry *e;
 
@@ -138,59 +140,117 @@ static int list_add(pid_t pid, const char *comm, size_t length)
 
 		e = reallocarray(list.entries, allocated, sizeof(*e));
 		if (!e)
-			return -ENOMEM;
+			return NULL;
 		list.entries = e;
 		list.allocated = allocated;
 	}
 	e = &list.entries[list.n++];
-	e->pid = pid;
-	if (length >= sizeof(e->comm))
-		length = sizeof(e->comm) - 1;
-	memcpy(e->comm, comm, length);
-	e->comm[length] = '\0';
-	return 0;
+	*e = (struct pids_entry){.pid = pid};
+	return e;
 }
 
-static int list_read_comm(int proc_fd, const char *name)
+/* One read of /proc/PID/FILE. Its length; 0 where the process has gone. */
+static ssize_t list_read(int proc_fd, pid_t pid, const char *file, char *buf, size_t size)
 {
-	char path[32], comm[64];
 	_cleanup_close_ int fd = -1;
+	char path[48];
 	ssize_t n;
 
-	(void)snprintf(path, sizeof(path), "%.16s/comm", name);
+	(void)snprintf(path, sizeof(path), "%d/%s", (int)pid, file);
 	fd = openat(proc_fd, path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return errno == ENOENT || errno == ESRCH ? 0 : -errno;
-	n = read(fd, comm, sizeof(comm));
+	n = read(fd, buf, size);
+	return n < 0 ? 0 : n;
+}
+
+/* The first word of the command line, without its path. */
+static int list_read_program(int proc_fd, struct pids_entry *e)
+{
+	char line[1024];
+	ssize_t n = list_read(proc_fd, e->pid, "cmdline", line, sizeof(line) - 1);
+	const char *slash, *name;
+	size_t length;
+
+	if (n < 0)
+		return (int)n;
+	line[n] = '\0';
+	slash = strrchr(line, '/');
+	name = slash ? slash + 1 : line;
+	length = strnlen(name, sizeof(e->program) - 1);
+	memcpy(e->program, name, length);
+	e->program[length] = '\0';
+	return 0;
+}
+
+/* /proc lists ids in their order, so the list before is gone through beside it. */
+static const struct pids_entry *list_find_before(pid_t pid, size_t *at)
+{
+	while (*at < before.n && before.entries[*at].pid < pid)
+		(*at)++;
+	return *at < before.n && before.entries[*at].pid == pid ? &before.entries[*at] : NULL;
+}
+
+static int list_look(int proc_fd, pid_t pid, size_t *at)
+{
+	const struct pids_entry *known = list_find_before(pid, at);
+	struct pids_entry *e;
+	char comm[64];
+	ssize_t n = list_read(proc_fd, pid, "comm", comm, sizeof(comm));
+
 	if (n <= 0)
-		return 0;
+		return (int)n;
+	e = list_add(pid);
+	if (!e)
+		return -ENOMEM;
 	if (comm[n - 1] == '\n')
 		n--;
-	return list_add((pid_t)atol(name), comm, (size_t)n);
+	if ((size_t)n >= sizeof(e->comm))
+		n = sizeof(e->comm) - 1;
+	memcpy(e->comm, comm, (size_t)n);
+	if (!known || strcmp(known->comm, e->comm) != 0)
+		return list_read_program(proc_fd, e);
+	memcpy(e->program, known->program, sizeof(e->program));
+	return 0;
+}
+
+/* On failure the list before is lost, and nothing worse. */
+static int list_make(void)
+{
+	_cleanup_(closedirp) DIR *proc = opendir("/proc");
+	struct list swap = before;
+	struct dirent *d;
+	size_t at = 0;
+
+	if (!proc)
+		return -errno;
+	before = list;
+	list = swap;
+	list.n = 0;
+	while ((d = readdir(proc))) {
+		int r;
+
+		if (d->d_name[0] < '1' || d->d_name[0] > '9')
+			continue;
+		r = list_look(dirfd(proc), (pid_t)atol(d->d_name), &at);
+		if (r < 0)
+			return r;
+	}
+	return 0;
 }
 
 int pids_list(uint64_t max_age_ms, const struct pids_entry **ret, size_t *ret_n)
 {
 	struct monotime now = clock_monotime();
 
-	if (list.made.us == 0 || !monotime_before(now, monotime_add_ms(list.made, max_age_ms))) {
-		_cleanup_(closedirp) DIR *proc = opendir("/proc");
-		struct dirent *d;
+	if (list_made.us == 0 || !monotime_before(now, monotime_add_ms(list_made, max_age_ms))) {
+		int r;
 
-		if (!proc)
-			return -errno;
-		list.n = 0;
-		list.made = MONOTIME_ZERO;
-		while ((d = readdir(proc))) {
-			int r;
-
-			if (d->d_name[0] < '1' || d->d_name[0] > '9')
-				continue;
-			r = list_read_comm(dirfd(proc), d->d_name);
-			if (r < 0)
-				return r;
-		}
-		list.made = now;
+		list_made = MONOTIME_ZERO;
+		r = list_make();
+		if (r < 0)
+			return r;
+		list_made = now;
 	}
 	*ret = list.entries;
 	*ret_n = list.n;
@@ -200,5 +260,7 @@ int pids_list(uint64_t max_age_ms, const struct pids_entry **ret, size_t *ret_n)
 void pids_list_done(void)
 {
 	free(list.entries);
-	memset(&list, 0, sizeof(list));
+	free(before.entries);
+	list = before = (struct list){0};
+	list_made = MONOTIME_ZERO;
 }

@@ -45,13 +45,18 @@ int pids_started(pid_t pid, struct monotime *ret);
 
 #define PIDS_COMM_MAX 16 /* TASK_COMM_LEN of linux/sched.h, with the NUL */
 
+#define PIDS_PROGRAM_MAX 64
+
 struct pids_entry {
 	pid_t pid;
 	char comm[PIDS_COMM_MAX];
+	/* argv[0] without its path, cut; "" for a thread of the kernel. It stays what it was when
+	 * the id was first seen under this comm. */
+	char program[PIDS_PROGRAM_MAX];
 };
 
 /*
- * Every process of this host with its name. One list for all who ask, made anew when it is older
+ * Every process of this host with its names. One list for all who ask, made anew when it is older
  * than `max_age_ms`; valid until the next call. 0 or negative errno.
  */
 int pids_list(uint64_t max_age_ms, const struct pids_entry **ret, size_t *ret_n);

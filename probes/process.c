@@ -3,7 +3,8 @@
  *
  * Three ways to name it, one of them for each check:
  *   pidfile     the process whose id stands in the file
- *   executable  at least `count` processes of that name (/proc/PID/comm)
+ *   executable  at least `count` processes of that name: /proc/PID/comm, or argv[0] without its
+ *               path, since some daemons give their processes names of their own ("nsd: xfrd")
  *   unit        a systemd unit is active, and its main process lives
  *
  * A process that was found is held by its pidfd from then on. Its death fires on the loop ahead of
@@ -91,7 +92,8 @@ static const struct schema_key process_keys[] = {
 		SCHEMA_FIELD(struct process_settings, executable),
 		.minimum = 1,
 		.maximum = 255,
-		.meaning = "the name of the process in /proc/PID/comm"},
+		.meaning = "the name of the process in /proc/PID/comm, or its argv[0] without the "
+			   "path"},
 	{.name = "count",
 		.kind = SCHEMA_INTEGER,
 		SCHEMA_FIELD(struct process_settings, count),
@@ -434,10 +436,17 @@ static bool is_held(const struct process *st, pid_t pid)
 	return false;
 }
 
+/* The kernel keeps the first 15 bytes of a comm, and we the first 63 of an argv[0]. */
+static bool is_named(const struct pids_entry *e, const char *name)
+{
+	return strncmp(e->comm, name, PIDS_COMM_MAX - 1) == 0 ||
+	       strncmp(e->program, name, PIDS_PROGRAM_MAX - 1) == 0;
+}
+
 /* Lets go of those that died, dump their core, or have taken another name. Returns how many of them
  * dump. */
 static size_t drop_held(struct process *st, const struct pids_entry *entries, size_t n,
-	const char *comm, struct finding *f)
+	const char *name, struct finding *f)
 {
 	size_t kept = 0, dumping = 0;
 
@@ -445,8 +454,7 @@ static size_t drop_held(struct process *st, const struct pids_entry *entries, si
 		bool named = false, dumps;
 
 		for (size_t k = 0; k < n && !named; k++)
-			named = entries[k].pid == st->held[i].pid &&
-				strcmp(entries[k].comm, comm) == 0;
+			named = entries[k].pid == st->held[i].pid && is_named(&entries[k], name);
 		dumps = named && is_dumping(&st->held[i], f);
 		dumping += dumps;
 		if (named && !dumps && pids_watch_alive(&st->held[i]))
@@ -459,8 +467,9 @@ static size_t drop_held(struct process *st, const struct pids_entry *entries, si
 }
 
 /* Holds those of the name that are not held yet. 0 or negative errno. */
-static int hold_named(struct probe *p, const struct pids_entry *entries, size_t n, const char *comm)
+static int hold_named(struct probe *p, const struct pids_entry *entries, size_t n)
 {
+	const struct process_settings *s = p->settings;
 	struct process *st = p->state;
 
 	st->more = false;
@@ -469,7 +478,7 @@ static int hold_named(struct probe *p, const struct pids_entry *entries, size_t 
 		enum pids_state state;
 		int r;
 
-		if (strcmp(entries[i].comm, comm) != 0 || is_held(st, entries[i].pid))
+		if (!is_named(&entries[i], s->executable) || is_held(st, entries[i].pid))
 			continue;
 		if (st->n_held == HELD_MAX) {
 			st->more = true;
@@ -495,18 +504,15 @@ static void look_for_name(struct probe *p, struct finding *f)
 	const struct process_settings *s = p->settings;
 	struct process *st = p->state;
 	const struct pids_entry *entries;
-	char comm[PIDS_COMM_MAX];
 	size_t n, dumping;
 	int r = pids_list(LIST_AGE_MS, &entries, &n);
 
-	/* The kernel keeps the first 15 bytes of a name. */
-	(void)snprintf(comm, sizeof(comm), "%s", s->executable);
 	if (r < 0) {
 		find(f, CHECK_OUTCOME_UNKNOWN, "cannot read /proc: %s", strerror(-r));
 		return;
 	}
-	dumping = drop_held(st, entries, n, comm, f);
-	r = hold_named(p, entries, n, comm);
+	dumping = drop_held(st, entries, n, s->executable, f);
+	r = hold_named(p, entries, n);
 	if ((int64_t)st->n_held >= s->count)
 		find(f, CHECK_OUTCOME_GOOD, "%zu%s processes", st->n_held, st->more ? "+" : "");
 	else if (r < 0)

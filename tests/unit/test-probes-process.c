@@ -545,6 +545,41 @@ START_TEST (a_long_name_is_cut_as_the_kernel_cuts_it) {
 }
 END_TEST
 
+/* As nsd does: its argv[0] is "nsd", and its comm "nsd: xfrd". Stopped, and so alive. */
+static pid_t spawn_renamed(const char *argv0, const char *comm)
+{
+	char script[128];
+	int status;
+	pid_t pid;
+
+	(void)snprintf(script, sizeof(script), "printf '%s' >/proc/$$/comm; kill -STOP $$", comm);
+	pid = fork();
+	ck_assert_int_ge(pid, 0);
+	if (pid == 0) {
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+		(void)execl("/bin/sh", argv0, "-c", script, (char *)NULL);
+		_exit(127);
+	}
+	children[n_children++] = pid;
+	ck_assert_int_eq(waitpid(pid, &status, WUNTRACED), pid);
+	ck_assert(WIFSTOPPED(status));
+	return pid;
+}
+
+START_TEST (a_process_has_two_names) {
+	static const char *const names[] = {"redshank-daemon", "redshank: main"};
+	pid_t pid = spawn_renamed("/usr/sbin/redshank-daemon", "redshank: main");
+
+	(void)spawn("redshank-other");
+	by_name(names[_i], 1);
+	start(300); /* so that the list is made anew each time */
+	for (unsigned i = 1; i <= 3; i++)
+		harness_expect(&h, i, CHECK_OUTCOME_GOOD, "1 processes");
+	end_child(pid);
+	harness_expect(&h, h.n + 1, CHECK_OUTCOME_GONE, "has died, 0 of 1 are left");
+}
+END_TEST
+
 START_TEST (more_than_can_be_held) {
 	by_name("redshank-many", 256);
 	for (int i = 0; i < 258; i++)
@@ -753,6 +788,7 @@ int main(void)
 	tcase_add_test(c, a_death_that_leaves_too_few);
 	tcase_add_test(c, births_are_found_by_attempts);
 	tcase_add_test(c, a_long_name_is_cut_as_the_kernel_cuts_it);
+	tcase_add_loop_test(c, a_process_has_two_names, 0, 2);
 	tcase_add_test(c, more_than_can_be_held);
 	tcase_add_test(c, a_unit_without_a_bus);
 	tcase_add_test(c, the_main_process_dies_first);
