@@ -48,6 +48,8 @@ static bool advise_tell(struct advise *v)
 {
 	struct advise_warning now[ADVISE_WARNINGS_MAX];
 	bool waits = false, changed = false;
+	/* A session that is down shows nothing: what was told of it is not over. */
+	bool blind = v->look.sessions_up < v->look.sessions && v->look.sessions_up < v->told_up;
 	size_t n = 0;
 
 	for (size_t i = 0; i < v->n_found; i++) {
@@ -66,11 +68,17 @@ static bool advise_tell(struct advise *v)
 	for (size_t i = 0; i < v->n_told; i++) {
 		if (advise_find(v->found, v->n_found, &v->told[i]))
 			continue;
+		if (blind && n < ADVISE_WARNINGS_MAX) {
+			now[n++] = v->told[i];
+			continue;
+		}
 		changed = true;
 		log_info("bird: no longer so: %s (%s)", v->told[i].text, v->told[i].code);
 	}
 	memcpy(v->told, now, n * sizeof(now[0]));
 	v->n_told = n;
+	if (!blind)
+		v->told_up = v->look.sessions_up;
 	memcpy(v->before, v->found, v->n_found * sizeof(v->found[0]));
 	v->n_before = v->n_found;
 	if (changed && v->ops.changed)
@@ -200,7 +208,7 @@ static bool advise_asks_export(struct advise *v)
 
 	if (!t->channel[advise_is_six(r)])
 		return false;
-	if (r->n_tables > 0 && !t->is_kernel) {
+	if (r->n_tables > 0 && !r->outranked_by[0] && !t->is_kernel) {
 		r->asked++;
 		t->offered++;
 		if (!advise_reaches(r, t))

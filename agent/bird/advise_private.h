@@ -76,6 +76,7 @@ struct advise {
 	struct advise_warning found[ADVISE_WARNINGS_MAX], before[ADVISE_WARNINGS_MAX];
 	struct advise_warning told[ADVISE_WARNINGS_MAX];
 	size_t n_found, n_before, n_told;
+	unsigned told_up; /* sessions that were up when it was told */
 };
 
 static inline bool advise_is_six(const struct advise_route *r)

@@ -1,0 +1,147 @@
+"""What the agent and `redshankd --check` say of somebody's bird.conf that will hurt: each warning on a
+real BIRD that has the fault, once in the log, in the status, and gone with its cure. (other_table,
+session_without_ours, kernel_export and toggled: shapes.py; no_sessions: shapes-ospf.py.)
+"""
+
+import os
+
+from lib.agentctl import build_folder
+from lib.case import check, eventually, main
+from lib.shapes import V4, V6, Shape
+
+ROUTER = """
+template bgp edge { local as 64500; passive on; error wait time 1, 2; graceful restart aware; }
+protocol bgp edge4 from edge { neighbor 198.51.100.2 as 64501; ipv4 { import all; export none; }; }
+protocol bgp edge6 from edge { neighbor 2001:db8:ffff::2 as 64501; ipv6 { import all; export none; }; }
+"""
+DIRECT = 'protocol direct host { ipv4; ipv6; interface "lo"; }\n\n'
+EXPORT = "\t\texport all;\n"
+
+
+def shape(export, extra=""):
+    """A5 with another export line, and the includes."""
+    made = Shape("A5-exports-all", ROUTER, ("edge4", "edge6"))
+    try:
+        made.include(before="protocol device", configure=False)
+        made.edit((EXPORT, f"\t\texport {export};\n"), ("protocol device", extra + "protocol device"))
+    except BaseException:
+        made.close()
+        raise
+    return made
+
+
+def said(s, code):
+    return s.agent.text().count(f"({code})")
+
+
+def test_not_exported():
+    """An export line that asks for RTS_DEVICE: the prefix leaves as soon as ours is preferred, and that is said."""
+    with shape("where source = RTS_DEVICE", DIRECT) as s:
+        s.wait_routes({V4, V6})
+        s.agent.start()
+        s.wait_gone(V4)
+        text = s.wait_warning("not_exported")
+        check(f"{V4} and 1 more are" in text and "protocol host" in text and "RTS_DEVICE" in text, "names prefix and protocol", text)
+        shown = s.agent.ctl("status")
+        check("warning: " in shown.stdout and "(not_exported)" in shown.stdout, "redshankctl shows it", shown.stdout)
+        s.edit(("where source = RTS_DEVICE", "where redshank_export_med() || source = RTS_DEVICE"))
+        s.wait_med(V4, 100)
+        s.wait_no_warning("not_exported")
+        s.agent.wait_log("no longer so: " + V4)
+        check(said(s, "not_exported") == 2, "said once, and once that it is over", s.agent.text())
+
+
+def test_by_name():
+    """The same by a protocol's name, with nobody else's route to blame."""
+    with shape('where proto ~ "static*"') as s:
+        s.agent.start()
+        text = s.wait_warning("not_exported")
+        check("a protocol's name" in text, "the likely causes", text)
+
+
+def test_outranked():
+    """Another protocol's route of preference 250 or more; one of 240, as direct has it, is none of our business."""
+    also = "protocol static other {{ ipv4 {{ preference {0}; }}; route 192.0.2.53/32 unreachable; }}\n\n".replace("other", "elsewhere4")
+    with shape("filter { redshank_export_med(); accept; }", DIRECT + also.format(249)) as s:
+        s.agent.start()
+        s.wait_med(V4, 100)
+        s.agent.wait_log("watching")
+        s.edit(("preference 249", "preference 251"))
+        text = s.wait_warning("outranked")
+        check("elsewhere4" in text and "251" in text and V6 not in text, "names protocol and preference", text)
+        check([w["code"] for w in s.warnings()] == ["outranked"], "nothing is said of direct", s.warnings())
+        s.edit(("preference 251", "preference 249"))
+        s.wait_no_warning("outranked")
+
+
+def test_graceful():
+    """Graceful restart on a session: the router keeps the routes of a BIRD that was killed; `aware` is harmless."""
+    line = "\tconnect delay time 1;\n"
+    with shape("filter { redshank_export_med(); accept; }") as s:
+        s.edit((line, line + "\tgraceful restart on;\n"))
+        s.wait_sessions(("edge4", "edge6"))
+        s.agent.start()
+        text = s.wait_warning("graceful_restart")
+        check("UP4" in text and "aware" in text, "the cure", text)
+        s.wait_routes({V4, V6})
+        # BIRD is restarted: the warning neither goes nor is it said again.
+        s.edge_bird.restart()
+        s.wait_sessions(("edge4", "edge6"))
+        s.agent.wait_status(lambda d: d["bird"]["link"] == "up" and d["bird"]["sessions_up"] == 2, timeout=10, what="up again")
+        s.wait_routes({V4, V6})
+        check(said(s, "graceful_restart") == 2, "one for each session, once", s.agent.text())
+        # What it means.
+        s.agent.stop(number=12)  # USR2
+        s.edge_bird.kill()
+        eventually(lambda: not s.bird.established(), 10, "the sessions are down")
+        check(V4 in s.table(), "the router still sends packets to a dead BIRD", s.table())
+        s.edge_bird.start()
+        s.wait_sessions(("edge4", "edge6"))
+        s.edit(("graceful restart on", "graceful restart aware"))
+        s.wait_sessions(("edge4", "edge6"))
+        s.agent.start()
+        s.wait_routes({V4, V6})
+        s.settled()
+        check(s.warnings() == [], "no warning", s.warnings())
+        s.agent.stop(number=12)
+        s.edge_bird.kill()
+        s.wait_gone(V4)
+
+
+def test_templates_missing():
+    """Started before the includes: said, with the line that is missing; over as soon as it is there."""
+    with Shape("A5-exports-all", ROUTER, ("edge4", "edge6")) as s:
+        s.agent.start()
+        text = s.wait_warning("templates_missing")
+        check("redshank.conf" in text, "the file", text)
+        s.include(before="protocol device")
+        s.wait_routes({V4, V6})
+        s.wait_no_warning("templates_missing")
+
+
+def check_config(s):
+    return s.edge.run([os.path.join(build_folder(), "redshankd"), "-c", s.agent.conf, "--check"], check=False)
+
+
+def test_check():
+    """--check looks at the BIRD that runs, on stderr; stdout is the configuration and nothing else."""
+    with shape("where source = RTS_DEVICE", DIRECT) as s:
+        s.wait_routes({V4, V6})
+        s.agent.write_config()
+        before = s.edge_bird.tail(1000)
+        done = check_config(s)
+        check(done.returncode == 0 and done.stdout.startswith("{"), "valid", done)
+        check("beside BIRD 2." in done.stderr and "2 of 2 sessions up" in done.stderr, "the section", done.stderr)
+        check("(announced_elsewhere)" in done.stderr and "protocol host" in done.stderr, "what is there now", done.stderr)
+        check(s.edge_bird.tail(1000) == before, "BIRD was only read")
+        s.agent.start()
+        s.wait_gone(V4)
+        done2 = check_config(s)
+        check("(not_exported)" in done2.stderr, "and what will not leave", done2.stderr)
+        s.agent.stop()
+        s.edge_bird.stop()
+        alone = check_config(s)
+        check((alone.returncode, alone.stdout, alone.stderr) == (0, done.stdout, ""), "without BIRD the same, and no word", alone)
+
+
+main()
