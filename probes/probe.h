@@ -93,6 +93,7 @@ enum check_outcome probe_outcome_of_errno(int errnum);
 
 extern const struct probe_type probe_type_process;
 extern const struct probe_type probe_type_tcp;
+extern const struct probe_type probe_type_http;
 extern const struct probe_type probe_type_exec;
 extern const struct probe_type probe_type_udp;
 extern const struct probe_type probe_type_dns;

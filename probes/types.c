@@ -4,6 +4,7 @@
 const struct probe_type *const probe_types[] = {
 	&probe_type_process,
 	&probe_type_tcp,
+	&probe_type_http,
 	&probe_type_udp,
 	&probe_type_dns,
 	&probe_type_exec,
