@@ -115,6 +115,29 @@ START_TEST (attempts_do_not_overlap) {
 }
 END_TEST
 
+/* What a person is told: before the first attempt, during it, and after it. */
+START_TEST (the_schedule_is_told) {
+	struct run_view view;
+	struct monotime began;
+
+	harness_start(&h, &told_type, NULL, 200, 60);
+	run_check_view(h.run, &view);
+	ck_assert(!view.busy && monotime_is_never(view.began) && view.duration_us == 0);
+	ck_assert(!monotime_is_never(view.next));
+	ck_assert(LOOP_UNTIL(h.event, told.begins == 1, 1000));
+	run_check_view(h.run, &view);
+	ck_assert(view.busy && monotime_is_never(view.next) && view.duration_us == 0);
+	began = view.began;
+	ck_assert_uint_le(monotime_since_us(began, told.begun[0]), 1000);
+	harness_expect(&h, 1, CHECK_OUTCOME_BAD, "timeout");
+	run_check_view(h.run, &view);
+	ck_assert(!view.busy);
+	ck_assert_uint_eq(view.began.us, began.us);
+	ck_assert_uint_eq(view.duration_us, h.duration_us[0]);
+	ck_assert_uint_eq(view.next.us, h.started[0].us + 200000);
+}
+END_TEST
+
 START_TEST (a_thousand_checks_start_when_they_are_due) {
 	static struct harness many[1000];
 	uint64_t worst = 0;
@@ -361,6 +384,7 @@ int main(void)
 	tcase_add_checked_fixture(c, setup, teardown);
 	tcase_add_test(c, starts_do_not_drift);
 	tcase_add_test(c, attempts_do_not_overlap);
+	tcase_add_test(c, the_schedule_is_told);
 	tcase_add_test(c, a_thousand_checks_start_when_they_are_due);
 	tcase_add_test(c, now_means_now);
 	tcase_add_test(c, now_does_not_disturb_an_attempt);
