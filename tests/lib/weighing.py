@@ -207,6 +207,8 @@ def test_demotion(sites):
             wait_seen(site, prefix, "med", {"edge1": med, "edge2": site.routes(prefix)["edge2"].med})
             route = site.routes(prefix)["edge1"]
             check(route.communities == communities, f"communities after {command}", route)
+            if sites.router == "frr":  # honours RFC 8326 without being told
+                check((route.local_pref == 0) == (command == "disable"), "local preference", route)
             check(updates(site, begun) == [("edge1", ANNOUNCE, prefix, med)], "one UPDATE", updates(site, begun))
             best = "edge2" if med == WORST else "edge1"
             eventually(lambda p=prefix, b=best: site.best(p) == b, 5, f"{best} is the best for {prefix}")
