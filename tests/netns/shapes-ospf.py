@@ -1,6 +1,6 @@
 """Beside a BIRD that speaks OSPF alone (tests/cases/birdconf/A6-ospf-only): see shapes.py."""
 
-from lib.case import check, main
+from lib.case import check, eventually, main
 from lib.shapes import V4, V6, Shape
 
 OSPF = """
@@ -32,6 +32,10 @@ def test_a6_ospf_only():
             shape.settled()
             shape.agent.wait_prefix(V4, weight=200, announced=True, exported=1)
             check(light and metrics(shape, V4) == light, "a weight means nothing here", light, metrics(shape, V4))
+            # Unless OSPF's own metric is made of it.
+            metric = "export filter { if redshank_is_ours() then ospf_metric2 = redshank_weight; if is_host_v4() then accept; reject; };"
+            shape.edit(("export where is_host_v4();", metric))
+            eventually(lambda: [m.get("OSPF.metric2") for m in metrics(shape, V4)] == ["200"], 10, lambda: f"{metrics(shape, V4)}")
             shape.edit(("\troute 2001:db8::53/128 unreachable;\n", ""))
             shape.settled()
         with shape.keeping(V4, V6):
