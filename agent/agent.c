@@ -41,6 +41,7 @@
 #include "agent/system/log.h"
 #include "agent/system/notify.h"
 #include "agent/system/units.h"
+#include "agent/watchdog.h"
 
 #define AGENT_COALESCE_MS 20   /* announcements that recover together go together */
 #define AGENT_STOP_MAX_MS 5000 /* for BIRD to settle; well below TimeoutStopSec */
@@ -58,6 +59,7 @@ struct agent {
 	struct probe_host host;
 	struct http *http;
 	struct checks *checks;
+	struct watchdog *watchdog;
 	sd_event_source *deadline;
 	sd_event_source *stop_timer;
 	bool ready; /* what BIRD does is known; the engine decides */
@@ -650,6 +652,9 @@ static int agent_init(struct agent *a)
 	r = checks_new(&a->checks, &a->host, a->config, &checks_ops);
 	if (r < 0)
 		return r;
+	r = watchdog_new(&a->watchdog, a->event, a->checks, (const struct config *const *)&a->config);
+	if (r < 0)
+		return r;
 	r = agent_configure_engine(a, a->config);
 	if (r < 0)
 		return r;
@@ -670,6 +675,7 @@ static int agent_init(struct agent *a)
 static void agent_done(struct agent *a)
 {
 	http_free(a->http);
+	watchdog_free(a->watchdog);
 	checks_free(a->checks);
 	apply_free(a->apply);
 	engine_free(a->engine);

@@ -277,7 +277,8 @@ void checks_view(const struct checks *c, size_t service, size_t check, struct ru
 {
 	const struct run_check *run = c->list.items[c->list.first[service] + check]->run;
 
-	*ret = (struct run_view){.began = MONOTIME_NEVER, .next = MONOTIME_NEVER};
+	*ret = (struct run_view){
+		.began = MONOTIME_NEVER, .next = MONOTIME_NEVER, .deadline = MONOTIME_NEVER};
 	if (run)
 		run_check_view(run, ret);
 }

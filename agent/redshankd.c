@@ -7,6 +7,7 @@
 #include "agent/agent.h"
 #include "agent/beside.h"
 #include "agent/system/log.h"
+#include "agent/watched.h"
 
 #define CONFIG_PATH "/etc/redshank/redshank.json"
 
@@ -18,12 +19,13 @@ enum exit_code {
 
 static void usage(FILE *to)
 {
-	(void)fputs("Usage: redshankd [-c FILE] [--check] [--foreground] [--debug]\n"
+	(void)fputs("Usage: redshankd [-c FILE] [--check | --units] [--foreground] [--debug]\n"
 		    "Keeps anycast services announced by BIRD exactly while they deserve it.\n"
 		    "\n"
 		    "  -c, --config FILE  configuration (" CONFIG_PATH
 		    "), then conf.d/*.json beside it\n"
 		    "      --check        validate, print the effective configuration, and exit\n"
+		    "      --units        print the systemd units that it names, and exit\n"
 		    "      --foreground   log to stderr even where the journal listens\n"
 		    "      --debug        log every outcome of every check, too\n"
 		    "  -h, --help         this text\n"
@@ -76,6 +78,7 @@ int main(int argc, char **argv)
 	static const struct option options[] = {
 		{"config", required_argument, NULL, 'c'},
 		{"check", no_argument, NULL, 'k'},
+		{"units", no_argument, NULL, 'u'},
 		{"foreground", no_argument, NULL, 'f'},
 		{"debug", no_argument, NULL, 'd'},
 		{"help", no_argument, NULL, 'h'},
@@ -84,7 +87,7 @@ int main(int argc, char **argv)
 	};
 	_cleanup_config_ struct config *config = NULL;
 	const char *path = CONFIG_PATH;
-	bool only_check = false, foreground = false;
+	bool only_check = false, only_units = false, foreground = false;
 	int level = LOG_INFO, option;
 
 	while ((option = getopt_long(argc, argv, "c:h", options, NULL)) != -1) {
@@ -94,6 +97,9 @@ int main(int argc, char **argv)
 			break;
 		case 'k':
 			only_check = true;
+			break;
+		case 'u':
+			only_units = true;
 			break;
 		case 'f':
 			foreground = true;
@@ -120,6 +126,10 @@ int main(int argc, char **argv)
 	}
 	if (load(path, &config) < 0)
 		return EXIT_CONFIGURATION;
+	if (only_units) {
+		watched_print(config, stdout);
+		return EXIT_OK;
+	}
 	if (only_check)
 		return check(config);
 	log_init(level, foreground);

@@ -307,6 +307,7 @@ void run_check_view(const struct run_check *r, struct run_view *ret)
 		.began = r->began,
 		.duration_us = r->duration_us,
 		.next = r->busy ? MONOTIME_NEVER : r->due,
+		.deadline = r->busy ? r->deadline : MONOTIME_NEVER,
 	};
 }
 

@@ -36,10 +36,11 @@ void run_check_now(struct run_check *r);
 
 /* What a person is told of the schedule. */
 struct run_view {
-	bool busy;	       /* an attempt is under way */
-	struct monotime began; /* this attempt, or the last one; never: none was begun yet */
-	uint64_t duration_us;  /* of the last attempt that ended; 0: none did */
-	struct monotime next;  /* when the next one starts; never while one is under way */
+	bool busy;		  /* an attempt is under way */
+	struct monotime began;	  /* this attempt, or the last one; never: none was begun yet */
+	uint64_t duration_us;	  /* of the last attempt that ended; 0: none did */
+	struct monotime next;	  /* when the next one starts; never while one is under way */
+	struct monotime deadline; /* when the one under way ends at the latest; never: none is */
 };
 void run_check_view(const struct run_check *r, struct run_view *ret);
 

@@ -34,6 +34,18 @@ void notify_stopping(void)
 	(void)sd_notify(0, "STOPPING=1");
 }
 
+uint64_t notify_watchdog_us(void)
+{
+	uint64_t us;
+
+	return sd_watchdog_enabled(0, &us) > 0 ? us : 0;
+}
+
+void notify_watchdog(void)
+{
+	(void)sd_notify(0, "WATCHDOG=1");
+}
+
 void notify_status(const char *format, ...)
 {
 	char raw[STATUS_TEXT_MAX], text[STATUS_TEXT_MAX];

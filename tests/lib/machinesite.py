@@ -5,7 +5,7 @@
 
 edge2 is an ordinary edge of site.py that announces the same prefixes at a higher MED, so that the
 client's queries have somewhere to go. The machine has Debian's own bird.service and nsd.service, and
-from this tree redshank.service with its tmpfiles and sysusers; the programs are bound to /opt.
+from this tree redshank.service with its tmpfiles, sysusers and generator; the programs are bound to /opt.
 """
 
 import json
@@ -83,6 +83,14 @@ Environment=ASAN_OPTIONS=detect_leaks=0
 """
 
 
+# The generator as it is shipped, told where the daemon lies in a test.
+GENERATOR = """\
+#!/bin/sh
+export REDSHANKD=/opt/redshankd ASAN_OPTIONS=detect_leaks=0
+exec /opt/redshank-generator "$@"
+"""
+
+
 def _read(*parts):
     with open(os.path.join(ROOT, *parts), encoding="utf-8") as f:
         return f.read()
@@ -98,11 +106,11 @@ class MachineSite(Site):
         self.machine = None
         super().__init__(edges=2, bird_extra=bird_extra)
 
-    def _build(self, edges, ecmp, extra):
+    def _build(self, edges, ecmp, ibgp, bird):
         self.router = self.lab.host("router")
         self.client = self.lab.host("client")
-        self.edges = [Edge(self.lab, 2, "")]
-        self.machine = Machine(self._files(extra), self._binds(), lab=self.lab)
+        self.edges = [Edge(self.lab, 2)]
+        self.machine = Machine(self._files(bird["extra"]), self._binds(), lab=self.lab)
         self._connect(0, "client", self.client)
         self._connect(1, "edge1", self.machine.host)
         self._connect(2, "edge2", self.edges[0].host)
@@ -144,13 +152,18 @@ class MachineSite(Site):
 
         return Inside()
 
-    @staticmethod
-    def _binds():
+    def _binds(self):
         build = build_folder()
+        generator = self.router.path("generator")
+        with open(generator, "w", encoding="utf-8") as f:
+            f.write(GENERATOR)
+        os.chmod(generator, 0o755)
         return [
             (os.path.join(build, "redshankd"), "/opt/redshankd"),
             (os.path.join(build, "redshankctl"), "/opt/redshankctl"),
             (TEMPLATE, "/opt/redshank.conf"),
+            (os.path.join(ROOT, "systemd", "redshank-generator"), "/opt/redshank-generator"),
+            (generator, "/etc/systemd/system-generators/redshank-generator"),
         ]
 
     def _start(self, services):

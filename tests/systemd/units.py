@@ -1,0 +1,128 @@
+"""redshank.service and its generator, as they are shipped, under a real systemd.
+
+What it may not do, that it still sees what it must, that a hung agent is replaced without a word to
+the routers, and that it stops before what it watches.
+"""
+
+import os
+import re
+import subprocess
+import time
+
+from lib.agentctl import ROOT, DEFAULTS
+from lib.case import check, eventually, main
+from lib.machinesite import CONFIG, MachineSite
+
+DNS = "192.0.2.53/32"
+UNIT = os.path.join(ROOT, "systemd", "redshank.service")
+EXPOSURE = 1.8  # of 10, as systemd-analyze counts
+
+# nsd is another user's process; the command runs under the agent's rules.
+CHECKS = {
+    "process": {"type": "process", "unit": "nsd.service"},
+    "name": {"type": "process", "executable": "nsd: xfrd"},
+    "command": {"type": "exec", "command": ["/usr/bin/sh", "-c", "test -e /proc/1/stat && id -un"]},
+}
+SITE = {**CONFIG, "defaults": DEFAULTS, "services": {"dns": {**CONFIG["services"]["dns"], "checks": CHECKS}}}
+WATCHDOG = "WatchdogSec=1s\n"
+
+
+def analyze(*words):
+    return subprocess.run(["systemd-analyze", "--no-pager", *words], capture_output=True, text=True, check=False)
+
+
+def agent_pid(site):
+    return site.machine.show("redshank.service", "MainPID")
+
+
+def restarts(site):
+    return int(site.machine.show("redshank.service", "NRestarts"))
+
+
+def healthy(site):
+    return site.status().get("services", {}).get("dns", {}).get("health") == "healthy"
+
+
+def test_verify(site):
+    """systemd-analyze has nothing to say of the unit, and counts its exposure at 1.8 or less."""
+    copy = site.router.path("redshank.service")
+    with open(UNIT, encoding="utf-8") as f, open(copy, "w", encoding="utf-8") as to:
+        to.write(f.read().replace("/usr/sbin/redshankd", "/bin/true"))
+    done = analyze("verify", "--man=no", copy)
+    check(done.returncode == 0 and not done.stderr, "verify is silent", done.stderr)
+    done = analyze("security", "--offline=true", UNIT)
+    level = re.search(r"exposure level for .*: ([0-9.]+)", done.stdout)
+    check(level and float(level[1]) <= EXPOSURE, f"exposure at most {EXPOSURE}", done.stdout[-100:])
+    with open(UNIT, encoding="utf-8") as f:
+        hidden = re.findall(r"^(?:ProtectProc|ProcSubset)=.*", f.read(), re.M)
+    check(not hidden, "the processes of others are not hidden", hidden)
+
+
+def test_rules(site):
+    """The agent runs as redshank in group bird, without a capability, and its checks see what they must."""
+    site.machine.systemctl("start", "bird.service", "nsd.service", "redshank.service")
+    site.wait_sessions(["edge1"])
+    site.wait_announced(DNS, "edge1")
+    eventually(lambda: healthy(site), what="every check is up")
+    status = site.machine.run(["cat", f"/proc/{agent_pid(site)}/status"]).stdout
+    facts = dict(line.split(":\t", 1) for line in status.splitlines() if ":\t" in line)
+    for what in ("CapPrm", "CapEff", "CapBnd", "CapAmb"):
+        check(int(facts[what], 16) == 0, f"{what} is empty", facts[what])
+    check(facts["NoNewPrivs"] == "1" and facts["Seccomp"] == "2", "no new privileges, system calls filtered", facts)
+    ids = site.machine.run(["sh", "-c", "id -u redshank; getent group bird | cut -d: -f3"]).stdout.split()
+    check(facts["Uid"].split() == [ids[0]] * 4, "runs as redshank", facts["Uid"])
+    check(ids[1] in facts["Groups"].split(), "is in group bird", facts["Groups"])
+    reason = site.status()["services"]["dns"]["checks"]["command"]["reason"]
+    check("redshank" in reason, "its commands are redshank, too", reason)
+    check(site.machine.run(["stat", "-c", "%U %a", "/var/lib/redshank"]).stdout.split() == ["redshank", "750"],
+          "a folder for its state")
+
+
+def test_order(site):
+    """redshank-generator orders the agent after what it watches, and again after a change."""
+    after = site.machine.show("redshank.service", "After").split()
+    check("nsd.service" in after and "bird.service" in after, "after nsd.service and bird.service", after)
+    site.machine.write("/run/other.json", '{"services": {"x": {"prefixes": {"192.0.2.9/32": 1}}}}')
+    site.machine.run(["mount", "--bind", "/run/other.json", "/etc/redshank/redshank.json"])
+    site.machine.systemctl("daemon-reload")
+    after = site.machine.show("redshank.service", "After").split()
+    check("nsd.service" not in after, "no longer watched, no longer ordered", after)
+    site.machine.write("/run/other.json", "{")
+    site.machine.systemctl("daemon-reload")
+    check("nsd.service" not in site.machine.show("redshank.service", "After").split(), "broken: nothing is ordered")
+    site.machine.run(["umount", "/etc/redshank/redshank.json"])
+    site.machine.systemctl("daemon-reload")
+    check("nsd.service" in site.machine.show("redshank.service", "After").split(), "watched again")
+
+
+def test_watchdog(site):
+    """The watchdog is fed while checks move; a hung agent is replaced, and the routers hear nothing of it."""
+    fed = set()
+
+    def is_fed():
+        fed.add(site.machine.show("redshank.service", "WatchdogTimestampMonotonic"))
+        return len(fed) > 8  # two seconds of feeding
+
+    before = restarts(site)
+    eventually(is_fed, what="the watchdog is fed again and again")
+    check(restarts(site) == before, "an agent that works is left alone", restarts(site))
+    begun, pid = time.time(), agent_pid(site)
+    site.machine.run(["kill", "-STOP", pid])
+    eventually(lambda: agent_pid(site) not in (pid, "0") and healthy(site), 20, what="another agent")
+    check(restarts(site) == before + 1, "started again once", restarts(site))
+    check("Watchdog timeout" in site.machine.journal("redshank.service"), "by the watchdog")
+    check(site.wire.since(begun, edge="edge1") == [], "no UPDATE", site.wire.since(begun, edge="edge1"))
+
+
+def test_keeps_trying(site):
+    """An agent that cannot start is tried again for as long as it takes."""
+    before = restarts(site)
+    site.machine.write("/run/broken.json", "{")
+    site.machine.run(["mount", "--bind", "/run/broken.json", "/etc/redshank/redshank.json"])
+    site.machine.run(["kill", "-9", agent_pid(site)])
+    eventually(lambda: restarts(site) > before + 6, 20, what="more tries than systemd gives by default")
+    site.machine.run(["umount", "/etc/redshank/redshank.json"])
+    eventually(lambda: healthy(site), 20, what="it runs again")
+
+
+main(lambda: MachineSite(config=SITE, dropin=WATCHDOG))
