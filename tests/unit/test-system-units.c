@@ -250,12 +250,17 @@ static void lose_without_watch(void)
 }
 
 START_TEST (a_bus_that_nobody_needs_any_more) {
+	unsigned subscribed;
+
 	watch_unit("nsd.service");
 	expect(UNITS_RUNNING, 4242, "nsd.service is active");
 	ck_assert_str_eq(logged_while(lose_without_watch), "");
 	fake_leave(&fake);
 	fake_bus_start(&fake);
 	fake_join(&fake, event);
+	subscribed = fake.subscribed;
+	LOOP_FOR(event, 500);
+	ck_assert_uint_eq(fake.subscribed, subscribed);
 	watch_unit("nsd.service");
 	expect(UNITS_RUNNING, 4242, "nsd.service is active");
 }
