@@ -271,7 +271,7 @@ static int agent_engine_view(const struct config *config, struct agent_engine_vi
 	return 0;
 }
 
-static int agent_configure_engine(struct agent *a, const struct config *config)
+static int agent_prepare_engine(const struct config *config, struct engine_change **ret)
 {
 	_cleanup_(agent_engine_view_done) struct agent_engine_view view = {0};
 	int r;
@@ -279,7 +279,7 @@ static int agent_configure_engine(struct agent *a, const struct config *config)
 	r = agent_engine_view(config, &view);
 	if (r < 0)
 		return r;
-	return engine_configure(a->engine, &view.config, clock_monotime());
+	return engine_prepare(ret, &view.config, clock_monotime());
 }
 
 /* ---- start, reload, stop ---- */
@@ -369,11 +369,11 @@ static int agent_on_stop(sd_event_source *source, const struct signalfd_siginfo 
 	if (a->stopping)
 		return agent_leave_unconfirmed(a);
 	log_notice("stopping: each service by its on_stop");
-	notify_stopping();
 	a->stopping = true;
 	checks_stop(a->checks);
 	engine_stop(a->engine);
 	a->withdrew = agent_decide(a) && apply_status(a->apply)->link == APPLY_LINK_UP;
+	notify_stopping();
 	if (agent_may_leave(a)) {
 		agent_leave(a);
 		return 0;
@@ -443,27 +443,26 @@ static void agent_log_problems(const struct problems *problems)
 static int agent_swap(struct agent *a, struct config *config)
 {
 	struct config *old = a->config;
-	struct checks_change *change;
+	struct engine_change *engine;
+	struct checks_change *checks;
 	int r;
 
-	r = checks_prepare(a->checks, old, config, &change);
+	r = agent_prepare_engine(config, &engine);
 	if (r < 0)
 		return r;
-	r = apply_configure(a->apply, config);
-	if (r >= 0) {
-		r = agent_configure_engine(a, config);
-		if (r < 0) {
-			/* Ours is the memory that was freed a moment ago: it is there. */
-			int back = apply_configure(a->apply, old);
-
-			assert(back >= 0);
-		}
-	}
+	r = checks_prepare(a->checks, old, config, &checks);
 	if (r < 0) {
-		checks_change_free(change);
+		engine_change_free(engine);
 		return r;
 	}
-	checks_commit(a->checks, change);
+	r = apply_configure(a->apply, config);
+	if (r < 0) {
+		engine_change_free(engine);
+		checks_change_free(checks);
+		return r;
+	}
+	engine_commit(a->engine, engine);
+	checks_commit(a->checks, checks);
 	a->config = config;
 	agent_tell_addresses(a);
 	(void)agent_decide(a);
@@ -622,6 +621,7 @@ static int agent_init(struct agent *a)
 	const struct checks_ops checks_ops = {.report = agent_on_report, .userdata = a};
 	const struct http_ops http_ops = {
 		.status = agent_status, .explain = agent_explain, .userdata = a};
+	struct engine_change *change;
 	struct error error = {0};
 	int r;
 
@@ -655,9 +655,10 @@ static int agent_init(struct agent *a)
 	r = watchdog_new(&a->watchdog, a->event, a->checks, (const struct config *const *)&a->config);
 	if (r < 0)
 		return r;
-	r = agent_configure_engine(a, a->config);
+	r = agent_prepare_engine(a->config, &change);
 	if (r < 0)
 		return r;
+	engine_commit(a->engine, change);
 	r = apply_new(&a->apply, a->event, &a->config->bird, &apply_ops);
 	if (r < 0)
 		return r;

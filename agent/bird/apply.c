@@ -211,14 +211,17 @@ static void apply_strings_free(char **list, size_t n)
 
 void apply_free(struct apply *a)
 {
-	sd_event_source **sources[] = {
-		&a->round, &a->changed, &a->wake, &a->poll, &a->tick, &a->ready_timer};
-
+	if (!a)
+		return;
 	apply_link_stop(a);
 	apply_commands_done(a);
 	advise_free(a->advise);
-	for (size_t i = 0; i < ELEMENTSOF(sources); i++)
-		sd_event_source_disable_unref(*sources[i]);
+	sd_event_source_disable_unref(a->round);
+	sd_event_source_disable_unref(a->changed);
+	sd_event_source_disable_unref(a->wake);
+	sd_event_source_disable_unref(a->poll);
+	sd_event_source_disable_unref(a->tick);
+	sd_event_source_disable_unref(a->ready_timer);
 	for (size_t i = 0; i < a->n_services; i++)
 		apply_service_done(&a->services[i]);
 	for (size_t i = 0; i < a->n_protocols; i++)
@@ -373,27 +376,42 @@ static void apply_disown_unclaimed(struct apply *a)
 	}
 }
 
+static struct apply_service *apply_service_named(
+	struct apply_service *services, size_t n, const char *name)
+{
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(services[i].name, name) == 0)
+			return &services[i];
+	return NULL;
+}
+
+/* The fragments of services that go are removed by the next round. */
+static int apply_add_orphans(struct apply *a, struct apply_service *services, size_t n)
+{
+	char **larger = reallocarray(a->orphans, a->n_orphans + a->n_services + 1, sizeof(*larger));
+
+	if (!larger)
+		return -ENOMEM;
+	a->orphans = larger;
+	for (size_t i = 0; i < a->n_services; i++) {
+		if (apply_service_named(services, n, a->services[i].name))
+			continue;
+		larger[a->n_orphans] = strdup(a->services[i].name);
+		if (!larger[a->n_orphans])
+			return -ENOMEM;
+		a->n_orphans++;
+	}
+	return 0;
+}
+
 static void apply_take_services(struct apply *a, struct apply_service *services, size_t n)
 {
 	for (size_t i = 0; i < a->n_services; i++) {
-		struct apply_service *old = &a->services[i], *new = NULL;
+		struct apply_service *old = &a->services[i];
+		struct apply_service *new = apply_service_named(services, n, old->name);
 
-		for (size_t k = 0; k < n && !new; k++)
-			if (strcmp(services[k].name, old->name) == 0)
-				new = &services[k];
-		if (new) {
+		if (new)
 			apply_service_inherit(new, old);
-		} else {
-			/* Its fragment is removed by the next round. */
-			char **larger = reallocarray(a->orphans, a->n_orphans + 1, sizeof(*larger));
-			char *name = strdup(old->name);
-
-			if (larger)
-				a->orphans = larger;
-			if (larger && name)
-				a->orphans[a->n_orphans++] = TAKE_PTR(name);
-			free(name);
-		}
 		apply_service_done(old);
 	}
 	free(a->services);
@@ -401,47 +419,69 @@ static void apply_take_services(struct apply *a, struct apply_service *services,
 	a->n_services = n;
 }
 
-int apply_configure(struct apply *a, const struct config *config)
+/* Everything that a configuration needs memory for. */
+static int apply_prepare(struct apply *a, const struct config *config,
+	struct apply_service *services, struct apply_prepared *prepared)
 {
 	_cleanup_free_ struct apply_known_prefix *known = NULL;
-	struct apply_service *services;
-	size_t n_known = 0;
+	size_t n_known = 0, n = config->n_services;
 	int r = 0;
 
-	services = calloc(config->n_services + 1, sizeof(*services));
-	if (!services)
-		return -ENOMEM;
 	if (a->config)
 		r = apply_known_prefixes(a, &known, &n_known);
-	for (size_t i = 0; r == 0 && i < config->n_services; i++)
+	for (size_t i = 0; r == 0 && i < n; i++)
 		r = apply_service_init(&services[i], &config->services[i], known, n_known);
-	for (size_t i = 0; r == 0 && i < a->n_protocols; i++) {
-		a->protocols[i]->claimed = false;
+	for (size_t i = 0; r == 0 && i < n; i++) {
+		r = apply_prepare_protocols(a, &services[i], &prepared[i]);
+		if (r < 0 && r != -ENOMEM) {
+			log_error("bird: service %s: %s", services[i].name, strerror(-r));
+			r = 0; /* It has no protocols then; the others have. */
+		}
+	}
+	for (size_t i = 0; r == 0 && i < a->n_protocols; i++)
 		if (a->protocols[i]->service)
 			r = apply_hold(a->protocols[i]);
-	}
-	if (r < 0) {
-		for (size_t i = 0; i < config->n_services; i++)
-			apply_service_done(&services[i]);
-		free(services);
-		return r;
-	}
+	return r < 0 ? r : apply_add_orphans(a, services, n);
+}
+
+static void apply_commit(struct apply *a, const struct config *config,
+	struct apply_service *services, struct apply_prepared *prepared)
+{
+	for (size_t i = 0; i < a->n_protocols; i++)
+		a->protocols[i]->claimed = false;
 	apply_take_services(a, services, config->n_services);
 	a->config = config;
 	advise_configure(a->advise, config);
 	a->generation++;
 	a->reads_wanted = 0;
 	a->read_service = a->read_prefix = a->tick_service = a->tick_prefix = 0;
-	for (size_t i = 0; i < a->n_services; i++) {
-		r = apply_service_protocols(a, &a->services[i], NULL, NULL);
-		if (r < 0)
-			log_error("bird: service %s: %s (tried again)", a->services[i].name,
-				strerror(-r));
-	}
+	for (size_t i = 0; i < a->n_services; i++)
+		apply_take_protocols(&a->services[i], &prepared[i]);
 	apply_disown_unclaimed(a);
 	apply_want_read_all(a);
 	apply_round_soon(a);
-	return 0;
+}
+
+int apply_configure(struct apply *a, const struct config *config)
+{
+	struct apply_service *services = calloc(config->n_services + 1, sizeof(*services));
+	struct apply_prepared *prepared = calloc(config->n_services + 1, sizeof(*prepared));
+	size_t n_orphans = a->n_orphans;
+	int r = services && prepared ? apply_prepare(a, config, services, prepared) : -ENOMEM;
+
+	if (r == 0) {
+		apply_commit(a, config, services, prepared);
+	} else {
+		for (size_t i = 0; services && i < config->n_services; i++)
+			apply_service_done(&services[i]);
+		free(services);
+		while (a->n_orphans > n_orphans)
+			free(a->orphans[--a->n_orphans]);
+	}
+	for (size_t i = 0; prepared && i < config->n_services; i++)
+		apply_prepared_done(&prepared[i]);
+	free(prepared);
+	return r;
 }
 
 /* ---- what was found ---- */

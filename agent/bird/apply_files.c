@@ -130,6 +130,7 @@ static void files_write_failed(struct apply *a, struct apply_service *s, int err
 			s->name);
 		s->ready = false;
 		s->ready_hash = 0;
+		s->withdrawn = true; /* no file announces nothing */
 		files_holds(s, NULL);
 	}
 }

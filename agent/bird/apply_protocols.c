@@ -153,8 +153,8 @@ static void apply_protocol_take(
 	p->n_held = 0;
 }
 
-int apply_service_protocols(
-	struct apply *a, struct apply_service *s, struct fragment_protocol **ret, size_t *ret_n)
+int apply_prepare_protocols(
+	struct apply *a, const struct apply_service *s, struct apply_prepared *ret)
 {
 	_cleanup_free_ struct fragment_protocol *from = NULL;
 	_cleanup_free_ struct apply_protocol **protocols = NULL;
@@ -177,14 +177,39 @@ int apply_service_protocols(
 		protocols[i] = apply_add(a, from[i].name);
 		if (!protocols[i])
 			return -ENOMEM;
-		apply_protocol_take(s, protocols[i], &from[i]);
 	}
+	*ret = (struct apply_prepared){
+		.from = TAKE_PTR(from), .protocols = TAKE_PTR(protocols), .n = n};
+	return 0;
+}
+
+void apply_take_protocols(struct apply_service *s, struct apply_prepared *prepared)
+{
+	for (size_t i = 0; i < prepared->n; i++)
+		apply_protocol_take(s, prepared->protocols[i], &prepared->from[i]);
 	free(s->protocols);
-	s->protocols = TAKE_PTR(protocols);
-	s->n_protocols = n;
+	s->protocols = TAKE_PTR(prepared->protocols);
+	s->n_protocols = prepared->n;
+}
+
+void apply_prepared_done(struct apply_prepared *prepared)
+{
+	free(prepared->from);
+	free(prepared->protocols);
+}
+
+int apply_service_protocols(
+	struct apply *a, struct apply_service *s, struct fragment_protocol **ret, size_t *ret_n)
+{
+	_cleanup_(apply_prepared_done) struct apply_prepared prepared = {0};
+	int r = apply_prepare_protocols(a, s, &prepared);
+
+	if (r < 0)
+		return r;
+	apply_take_protocols(s, &prepared);
 	if (ret) {
-		*ret = TAKE_PTR(from);
-		*ret_n = n;
+		*ret = TAKE_PTR(prepared.from);
+		*ret_n = prepared.n;
 	}
 	return 0;
 }

@@ -306,7 +306,18 @@ void apply_protocol_free(struct apply_protocol *p);
 size_t apply_range_end(const struct apply *a, size_t first);
 /* [*ret_first, *ret_end): the protocols that the pattern or plain name of a command means. */
 void apply_range(const struct apply *a, const char *pattern, size_t *ret_first, size_t *ret_end);
-/* Makes want and bodies of the service's protocols from what is wanted. 0, -ENOMEM, ... */
+/* A service's protocols as they are to be: what can fail, then what cannot. Protocols that were
+ * added and never taken are forgotten when BIRD is seen not to have them. */
+struct apply_prepared {
+	struct fragment_protocol *from; /* n, owned */
+	struct apply_protocol **protocols;
+	size_t n;
+};
+int apply_prepare_protocols(
+	struct apply *a, const struct apply_service *s, struct apply_prepared *ret);
+void apply_take_protocols(struct apply_service *s, struct apply_prepared *prepared);
+void apply_prepared_done(struct apply_prepared *prepared);
+/* Both: makes want and bodies of the service's protocols from what is wanted. 0, -ENOMEM, ... */
 int apply_service_protocols(
 	struct apply *a, struct apply_service *s, struct fragment_protocol **ret, size_t *ret_n);
 bool apply_protocol_holds(const struct apply_protocol *p, size_t prefix);

@@ -78,28 +78,68 @@ bool engine_next_transition(struct engine *e, struct engine_transition *ret)
 	return true;
 }
 
-int engine_configure(struct engine *e, const struct engine_config *config, struct monotime now)
-{
-	struct transitions transitions = {0};
+/* A configuration that was prepared and not taken. */
+struct engine_change {
 	struct inventory inventory;
+	struct transitions transitions;
+	uint64_t coalesce_ms;
+};
+
+int engine_prepare(
+	struct engine_change **ret, const struct engine_config *config, struct monotime now)
+{
+	struct engine_change *change = calloc(1, sizeof(*change));
+	struct transitions *t;
 	int r;
 
-	r = inventory_build(&inventory, config, now);
-	if (r < 0)
+	if (!change)
+		return -ENOMEM;
+	r = inventory_build(&change->inventory, config, now);
+	if (r < 0) {
+		free(change);
 		return r;
-	transitions.allocated = TRANSITIONS_SPARE + 2 * inventory.n_entries;
-	transitions.items = calloc(transitions.allocated, sizeof(*transitions.items));
-	if (!transitions.items) {
-		inventory_done(&inventory);
+	}
+	t = &change->transitions;
+	t->allocated = TRANSITIONS_SPARE + 2 * change->inventory.n_entries;
+	t->items = calloc(t->allocated, sizeof(*t->items));
+	if (!t->items) {
+		engine_change_free(change);
 		return -ENOMEM;
 	}
-	inventory_carry_over(&inventory, &e->inventory);
+	change->coalesce_ms = config->coalesce_ms;
+	*ret = change;
+	return 0;
+}
+
+void engine_commit(struct engine *e, struct engine_change *change)
+{
+	inventory_carry_over(&change->inventory, &e->inventory);
 
 	inventory_done(&e->inventory);
-	e->inventory = inventory;
+	e->inventory = change->inventory;
 	free(e->transitions.items);
-	e->transitions = transitions;
-	e->coalesce_ms = config->coalesce_ms;
+	e->transitions = change->transitions;
+	e->coalesce_ms = change->coalesce_ms;
+	free(change);
+}
+
+void engine_change_free(struct engine_change *change)
+{
+	if (!change)
+		return;
+	inventory_done(&change->inventory);
+	free(change->transitions.items);
+	free(change);
+}
+
+int engine_configure(struct engine *e, const struct engine_config *config, struct monotime now)
+{
+	struct engine_change *change;
+	int r = engine_prepare(&change, config, now);
+
+	if (r < 0)
+		return r;
+	engine_commit(e, change);
 	return 0;
 }
 

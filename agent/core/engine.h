@@ -94,6 +94,14 @@ void engine_free(struct engine *e);
  */
 int engine_configure(struct engine *e, const struct engine_config *config, struct monotime now);
 
+/* The same in two steps, for those who have more to change than the engine: what can fail, then
+ * what cannot. engine_commit() takes the change over; a prepared one may be freed instead. */
+struct engine_change;
+int engine_prepare(
+	struct engine_change **ret, const struct engine_config *config, struct monotime now);
+void engine_commit(struct engine *e, struct engine_change *change);
+void engine_change_free(struct engine_change *change);
+
 /* What BIRD was found doing before the first decision about this prefix; ignored after it. */
 void engine_found(struct engine *e, size_t service, size_t prefix, enum prefix_wanted found);
 

@@ -1,8 +1,8 @@
 /*
- * A famine: from SIGRTMIN+1 on no allocation of the program succeeds, until SIGRTMIN+2. For
- * LD_PRELOAD in front of a program without sanitizers (those bring an allocator of their own);
- * tests/netns/hot-path.py sends the signals. What lies outside malloc(3) is as ever: stacks grow,
- * files are written.
+ * A famine: from SIGRTMIN+1 on no allocation of the program succeeds, until SIGRTMIN+2. The value
+ * that comes with it (sigqueue(3)) is how many succeed before. For LD_PRELOAD in front of a program
+ * without sanitizers (those bring an allocator of their own); tests/netns/hot-path.py sends the
+ * signals. What lies outside malloc(3) is as ever: stacks grow, files are written.
  */
 #include <errno.h>
 #include <signal.h>
@@ -22,16 +22,27 @@ void *calloc(size_t n, size_t size);
 void *realloc(void *p, size_t size);
 void *reallocarray(void *p, size_t n, size_t size);
 
-static volatile sig_atomic_t starving;
+static volatile sig_atomic_t famine, left;
 
-static void on_signal(int number)
+static void on_signal(int number, siginfo_t *info, void *context)
 {
-	starving = number == SIGRTMIN + 1;
+	left = info->si_code == SI_QUEUE ? info->si_value.sival_int : 0;
+	famine = number == SIGRTMIN + 1;
+}
+
+static int is_starving(void)
+{
+	if (!famine)
+		return 0;
+	if (left == 0)
+		return 1;
+	left--;
+	return 0;
 }
 
 __attribute__((constructor)) static void begin(void)
 {
-	struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+	struct sigaction action = {.sa_sigaction = on_signal, .sa_flags = SA_RESTART | SA_SIGINFO};
 
 	(void)sigaction(SIGRTMIN + 1, &action, NULL);
 	(void)sigaction(SIGRTMIN + 2, &action, NULL);
@@ -45,17 +56,17 @@ static void *refuse(void)
 
 void *malloc(size_t size)
 {
-	return starving ? refuse() : __libc_malloc(size);
+	return is_starving() ? refuse() : __libc_malloc(size);
 }
 
 void *calloc(size_t n, size_t size)
 {
-	return starving ? refuse() : __libc_calloc(n, size);
+	return is_starving() ? refuse() : __libc_calloc(n, size);
 }
 
 void *realloc(void *p, size_t size)
 {
-	return starving ? refuse() : __libc_realloc(p, size);
+	return is_starving() ? refuse() : __libc_realloc(p, size);
 }
 
 void *reallocarray(void *p, size_t n, size_t size)
@@ -69,7 +80,7 @@ void *reallocarray(void *p, size_t n, size_t size)
 
 void *memalign(size_t alignment, size_t size)
 {
-	return starving ? refuse() : __libc_memalign(alignment, size);
+	return is_starving() ? refuse() : __libc_memalign(alignment, size);
 }
 
 void *aligned_alloc(size_t alignment, size_t size)

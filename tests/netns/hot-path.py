@@ -6,6 +6,7 @@ So it withdraws also when no memory and no descriptor is to be had, and goes on 
 Runs the agent without sanitizers: those allocate and call the kernel on their own account.
 """
 
+import ctypes
 import os
 import re
 import resource
@@ -21,6 +22,7 @@ from lib.wire import ANNOUNCE, WITHDRAW
 
 DNS, DNS6, WEB = "192.0.2.53/32", "2001:db8::53/128", "192.0.2.80/32"
 FAMINE, PLENTY = signal.SIGRTMIN + 1, signal.SIGRTMIN + 2
+MANY = 2000  # prefixes
 
 # What may stand between the return of epoll_wait(2) and the send(2): the loop's own reads of its
 # timer and clocks, the end of the pidfd, the rename.
@@ -44,6 +46,20 @@ def make_site():
     return site
 
 
+def revive(service):
+    """Starts it again when the last of its orphans has let go of its sockets."""
+
+    def are_gone():
+        try:
+            os.killpg(service.pid, 0)
+        except ProcessLookupError:
+            return True
+        return False
+
+    eventually(are_gone, 5, "the killed service's children are gone")
+    service.start()
+
+
 def all_up(site):
     """Both services run, everything is announced and BIRD at rest."""
     edge = site.edges[0]
@@ -51,19 +67,25 @@ def all_up(site):
         edge.agent.start()
     for service in (edge.nsd, edge.nginx):
         if not service.process.alive():
-            service.start()
+            revive(service)
     for prefix in (DNS, DNS6, WEB):
         edge.agent.wait_prefix(prefix, timeout=15, wanted="announce", announced=True, exported=1)
     edge.agent.wait_status(lambda s: s["bird"]["settled"], what="settled")
 
 
 def traced(agent, log):
-    """strace on the running agent; returns when it is attached."""
+    """strace on the running agent; returns when it has seen the agent's loop go round."""
     tracer = subprocess.Popen(
         ["strace", "-f", "-y", "-ttt", "-s", "200", "-o", log, "-p", str(agent.pid)], stderr=subprocess.PIPE, text=True
     )
     line = tracer.stderr.readline()
     check("attached" in line, "strace attaches", line)
+
+    def goes_round():
+        with open(log, encoding="utf-8", errors="replace") as f:
+            return "epoll_wait" in f.read()
+
+    eventually(goes_round, 5, "the loop goes round")
     return tracer
 
 
@@ -77,11 +99,9 @@ def path_of(log, command):
     return calls[begin + 1 : sent[0] + 1]
 
 
-def test_system_calls(site):
-    """Between the pidfd and BIRD's socket there is a rename, and nothing that can wait or fail."""
-    all_up(site)
+def check_path(site, log):
+    """Kills nsd under strace and looks at what the agent does until it has told BIRD."""
     edge = site.edges[0]
-    log = edge.host.path("strace")
     tracer = traced(edge.agent, log)
     killed = edge.nsd.kill()
     for prefix in (DNS, DNS6):
@@ -94,7 +114,12 @@ def test_system_calls(site):
         check(name in ALLOWED and ALLOWED[name] in rest, "a call that is allowed here", (name, rest), path)
     names = [name for name, _ in path]
     check(names.count("renameat") == 1, "one rename", path)
-    check("bird.ctl" in path[-1][1] or "socket:" in path[-1][1] or "UNIX" in path[-1][1], "the socket", path[-1])
+
+
+def test_system_calls(site):
+    """Between the pidfd and BIRD's socket there is a rename, and nothing that can wait or fail."""
+    all_up(site)
+    check_path(site, site.edges[0].host.path("strace"))
 
 
 def withdrawn_alone(site, since, prefixes):
@@ -121,8 +146,10 @@ def test_no_memory(site):
     withdrawn_alone(site, killed, [DNS])
     edge.agent.wait_log("service dns: healthy -> unhealthy (check process: process", after=mark)
     edge.add_address("2001:db8::53")
-    edge.nsd.start()
-    edge.nginx.start()
+    revive(edge.nsd)
+    revive(edge.nginx)
+    check("fragment dns.conf removed" in edge.agent.text()[mark:], "a file that would announce the address")
+    check(edge.agent.text()[mark:].count("fragment dns.conf removed") == 1, "said once", edge.agent.text()[mark:])
     edge.agent.send_signal(PLENTY)
     all_up(site)
 
@@ -138,9 +165,85 @@ def test_no_descriptors(site):
     check(not site.wire.since(begun), "nothing is withdrawn for our own trouble", site.wire.since(begun))
     killed = edge.nsd.kill()
     withdrawn_alone(site, killed, [DNS, DNS6])
-    edge.nsd.start()
+    revive(edge.nsd)
     resource.prlimit(edge.agent.pid, resource.RLIMIT_NOFILE, before)
     all_up(site)
+
+
+def famine_after(agent, allocations):
+    """That many succeed, and then none."""
+    value = ctypes.c_void_p(allocations)  # union sigval
+    check(ctypes.CDLL(None).sigqueue(agent.pid, int(FAMINE), value) == 0, "sigqueue")
+
+
+def test_reload_without_memory(site):
+    """A reload that runs out of memory, wherever it does, changes nothing; one that does not, all."""
+    all_up(site)
+    edge = site.edges[0]
+    begun = time.time()
+    edge.agent.config["services"]["other"] = {
+        "prefixes": {"198.18.0.1/32": 5, "198.18.0.2/32": {"weight": 5, "last_resort": True}},
+        "checks": {"process": {"type": "process", "executable": "nonesuch"}},
+    }
+    edge.agent.config["services"]["web"]["prefixes"]["192.0.2.80/32"] = 77
+    edge.agent.write_config()
+    done, allocations = False, 0
+    while not done:
+        mark = len(edge.agent.text())
+        famine_after(edge.agent, allocations)
+        edge.agent.send_signal(signal.SIGHUP)
+        edge.agent.wait_log("reload", after=mark)
+        edge.agent.send_signal(PLENTY)
+        text = edge.agent.text()[mark:]
+        done = "reloaded" in text
+        check(done or "what ran keeps running" in text, "no half a reload", text)
+        check(done or not site.wire.since(begun), "nothing is sent", site.wire.since(begun))
+        allocations += 3
+    check(allocations > 300, "it ran out of memory at many places", allocations)
+    site.wire.wait_announce("edge1", WEB, since=begun, med=77)
+    edge.agent.wait_check("other", "process", state="down")
+    edge.agent.config = edge.agent.default_config()
+    edge.agent.reload()
+    site.wire.wait_announce("edge1", WEB, since=begun, med=100)
+    all_up(site)
+
+
+def test_start_without_descriptors(site):
+    """A start that finds too few descriptors fails with a word, and does not crash."""
+    all_up(site)  # and holds the status socket, where a second agent ends at the latest
+    agent = site.edges[0].agent
+    statuses = set()
+    for most in range(4, 16):
+        started = subprocess.Popen(
+            site.edges[0].host.argv(
+                ["prlimit", f"--nofile={most}", "--", agent.program, "-c", agent.conf, "--foreground"]
+            ),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        try:
+            _, text = started.communicate(timeout=5)
+        except subprocess.TimeoutExpired:
+            started.kill()
+            raise
+        check(started.returncode in (1, 127) and text, f"with {most} descriptors", started.returncode, text)
+        statuses.add(started.returncode)
+    check(1 in statuses, "the agent got as far as to fail", statuses)
+
+
+def test_large_service(site):
+    """The same for a service of many prefixes, whose protocols are two."""
+    all_up(site)
+    edge = site.edges[0]
+    edge.agent.config["services"]["dns"]["prefixes"].update(
+        {f"198.18.{n // 250}.{n % 250}/32": {"weight": 5, "address_check": False} for n in range(MANY)}
+    )
+    edge.agent.reload()
+    last = f"198.18.{(MANY - 1) // 250}.{(MANY - 1) % 250}/32"
+    edge.agent.wait_prefix(last, timeout=20, wanted="announce", announced=True)
+    edge.agent.wait_status(lambda s: s["bird"]["settled"], timeout=20, what="settled")
+    check_path(site, edge.host.path("strace-many"))
 
 
 main(make_site)

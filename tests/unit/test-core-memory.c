@@ -72,8 +72,8 @@ START_TEST (a_reload_fails_whole) {
 		ck_assert_int_eq(engine_prefix(e, 0, 0)->wanted, PREFIX_WANTED_ANNOUNCE);
 	}
 	fails_after = -1;
-	/* services, 2 x (name, checks, labels, prefixes), texts, index, transitions */
-	ck_assert_int_eq(n_allocations, 1 + 2 * 4 + 3 * 2 + 2 + 2);
+	/* change, services, 2 x (name, checks, labels, prefixes), texts, index, transitions */
+	ck_assert_int_eq(n_allocations, 2 + 2 * 4 + 3 * 2 + 2 + 2);
 	ck_assert_int_eq(engine_check(e, 0, 0)->state, CHECK_STATE_UP);
 	ck_assert_int_eq(engine_check(e, 1, 0)->state, CHECK_STATE_PENDING);
 	ck_assert(!engine_next_transition(e, &t));
@@ -97,6 +97,28 @@ START_TEST (a_failed_reload_keeps_transitions) {
 }
 END_TEST
 
+/* The second step needs none; a change that is not taken leaves all as it was. */
+START_TEST (what_is_prepared_needs_no_memory) {
+	struct engine_config config = {0, services, 1}, next = {0, services, 2};
+	struct engine *e = engine_new();
+	struct engine_change *change;
+
+	ck_assert_int_eq(engine_configure(e, &config, MONOTIME_ZERO), 0);
+	engine_check_spoke(e, 0, 0, CHECK_OUTCOME_GONE, MONOTIME_ZERO);
+	ck_assert_int_eq(engine_prepare(&change, &next, MONOTIME_ZERO), 0);
+	engine_change_free(change);
+	ck_assert_int_eq(engine_prepare(&change, &next, MONOTIME_ZERO), 0);
+	fails_after = 0;
+	engine_commit(e, change);
+	ck_assert_int_eq(fails_after, 0);
+	fails_after = -1;
+	ck_assert_int_eq(engine_check(e, 0, 0)->state, CHECK_STATE_DOWN);
+	ck_assert_int_eq(engine_check(e, 1, 0)->state, CHECK_STATE_PENDING);
+	engine_free(e);
+	engine_change_free(NULL);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("core memory");
@@ -107,6 +129,7 @@ int main(void)
 	tcase_add_test(tests, an_engine_needs_memory);
 	tcase_add_test(tests, a_reload_fails_whole);
 	tcase_add_test(tests, a_failed_reload_keeps_transitions);
+	tcase_add_test(tests, what_is_prepared_needs_no_memory);
 	suite_add_tcase(suite, tests);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);
