@@ -11,8 +11,10 @@
  * in the same queue, and nobody is told before the queue is empty.
  *
  * When the kernel had no room for a change (ENOBUFS), or the table changed under a dump
- * (NLM_F_DUMP_INTR), the table is dumped again; what was known stays until then. A netlink that
- * does not answer makes every answer unknown, and is tried again.
+ * (NLM_F_DUMP_INTR), the table is dumped again. What was known stays until a dump works, also when
+ * there is no descriptor or memory for one: an address that is missing must not come to be unknown
+ * by our own trouble, for what is unknown withdraws nothing. Answers are unknown only as long as no
+ * dump has ever worked.
  *
  * An address counts unless it is tentative or dadfailed (linux/if_addr.h). Optimistic ones (RFC
  * 4429) are tentative too until duplicate address detection is through, and wait with the rest;
@@ -55,8 +57,8 @@ struct addresses {
 	struct mnl_socket *changes;
 	sd_event_source *io, *timer;
 	struct table table;
-	bool known;  /* the table is from a dump that worked */
-	bool failed; /* the last dump did not, which was logged */
+	bool known;  /* a dump has worked */
+	bool failed; /* the last one did not, which was logged */
 	void (*changed)(void *userdata);
 	void *userdata;
 };
@@ -287,7 +289,7 @@ static void arm_timer(struct addresses *a, uint64_t us)
 		(void)sd_event_source_set_enabled(a->timer, SD_EVENT_ONESHOT);
 }
 
-/* As take_dump(), with its failure made known: an interrupted one leaves what was known. */
+/* As take_dump(), with its failure told and tried again soon: 1 or 0. */
 static int redump(struct addresses *a)
 {
 	int r = take_dump(a);
@@ -298,12 +300,10 @@ static int redump(struct addresses *a)
 		return r;
 	}
 	if (!a->failed)
-		log_warning("addresses: cannot ask the kernel: %s", strerror(-r));
+		log_warning("addresses: cannot ask the kernel: %s%s", strerror(-r),
+			a->known ? "; what was known stands" : "");
 	a->failed = true;
-	if (r == -EINTR || !a->known)
-		return 0;
-	a->known = false;
-	return 1;
+	return 0;
 }
 
 /* ---- changes ---- */

@@ -13,7 +13,7 @@
 struct addresses;
 
 enum addresses_answer {
-	ADDRESSES_UNKNOWN, /* never dumped, or netlink fails */
+	ADDRESSES_UNKNOWN, /* no dump has worked yet */
 	ADDRESSES_PRESENT,
 	ADDRESSES_MISSING,
 };
