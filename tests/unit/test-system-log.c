@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -207,6 +208,30 @@ START_TEST (what_systemd_is_told) {
 }
 END_TEST
 
+/* A service manager that reads nothing holds the agent up for a moment, not for good. */
+START_TEST (a_systemd_that_does_not_read) {
+	struct sockaddr_un a = {.sun_family = AF_UNIX};
+	socklen_t length;
+	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	int other = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	/* An abstract address, as that of a container's systemd may be. */
+	(void)snprintf(a.sun_path, sizeof(a.sun_path), "@redshank-notify-%d", (int)getpid());
+	length = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(a.sun_path));
+	ck_assert_int_eq(setenv("NOTIFY_SOCKET", a.sun_path, 1), 0);
+	a.sun_path[0] = '\0';
+	ck_assert_int_eq(bind(fd, (struct sockaddr *)&a, length), 0);
+	while (sendto(other, "x", 1, 0, (struct sockaddr *)&a, length) == 1)
+		;
+	ck_assert_int_eq(errno, EAGAIN);
+	notify_ready();
+	ck_assert_ptr_nonnull(strstr(read_log(), "lost READY=1"));
+	(void)unsetenv("NOTIFY_SOCKET");
+	(void)close(fd);
+	(void)close(other);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("system-log");
@@ -225,6 +250,7 @@ int main(void)
 	tcase_add_test(c, a_foreign_journal_stream);
 	tcase_add_test(c, a_journal_that_is_not_there);
 	tcase_add_test(c, what_systemd_is_told);
+	tcase_add_test(c, a_systemd_that_does_not_read);
 	suite_add_tcase(suite, c);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_NORMAL);
