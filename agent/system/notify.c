@@ -4,8 +4,8 @@
  * silence.
  *
  * sd_notify() itself is not used, since it waits for as long as the service manager does not read
- * its socket: an agent whose host is in such trouble must go on withdrawing. A full socket is given
- * WAIT_MS, and then the message is lost.
+ * its socket: an agent whose host is in such trouble must go on withdrawing. Where the socket is
+ * full, what is said once waits for WAIT_MS at most, and what is said again and again not at all.
  */
 #include "agent/system/notify.h"
 
@@ -18,6 +18,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <systemd/sd-daemon.h>
 #include <time.h>
 
 #include "agent/base/cleanup.h"
@@ -27,7 +28,7 @@
 #define STATUS_TEXT_MAX 256
 #define WAIT_MS 100
 
-static void notify_send(const char *text)
+static void notify_send(const char *text, int wait_ms)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	const char *path = secure_getenv("NOTIFY_SOCKET");
@@ -48,14 +49,15 @@ static void notify_send(const char *text)
 	room = (struct pollfd){.fd = fd, .events = POLLOUT};
 	if (send(fd, text, strlen(text), MSG_NOSIGNAL) >= 0 || errno != EAGAIN)
 		return;
-	if (poll(&room, 1, WAIT_MS) == 1 && send(fd, text, strlen(text), MSG_NOSIGNAL) >= 0)
+	if (wait_ms > 0 && poll(&room, 1, wait_ms) == 1 &&
+		send(fd, text, strlen(text), MSG_NOSIGNAL) >= 0)
 		return;
 	log_warning("systemd does not read what it is notified of: lost %.40s", text);
 }
 
 void notify_ready(void)
 {
-	notify_send("READY=1");
+	notify_send("READY=1", WAIT_MS);
 }
 
 void notify_reloading(void)
@@ -68,12 +70,12 @@ void notify_reloading(void)
 		return;
 	(void)snprintf(text, sizeof(text), "RELOADING=1\nMONOTONIC_USEC=%llu",
 		(unsigned long long)now.tv_sec * 1000000 + (unsigned long long)now.tv_nsec / 1000);
-	notify_send(text);
+	notify_send(text, WAIT_MS);
 }
 
 void notify_stopping(void)
 {
-	notify_send("STOPPING=1");
+	notify_send("STOPPING=1", WAIT_MS);
 }
 
 uint64_t notify_watchdog_us(void)
@@ -85,7 +87,7 @@ uint64_t notify_watchdog_us(void)
 
 void notify_watchdog(void)
 {
-	(void)sd_notify(0, "WATCHDOG=1");
+	notify_send("WATCHDOG=1", 0);
 }
 
 void notify_status(const char *format, ...)
@@ -104,5 +106,5 @@ void notify_status(const char *format, ...)
 	/* One line: a newline would end the assignment and begin another. */
 	printable_copy(shown, sizeof(shown), raw, (size_t)n);
 	(void)snprintf(text, sizeof(text), "STATUS=%s", shown);
-	notify_send(text);
+	notify_send(text, 0);
 }

@@ -102,6 +102,7 @@ START_TEST (what_is_prepared_needs_no_memory) {
 	struct engine_config config = {0, services, 1}, next = {0, services, 2};
 	struct engine *e = engine_new();
 	struct engine_change *change;
+	bool asked_for;
 
 	ck_assert_int_eq(engine_configure(e, &config, MONOTIME_ZERO), 0);
 	engine_check_spoke(e, 0, 0, CHECK_OUTCOME_GONE, MONOTIME_ZERO);
@@ -110,8 +111,9 @@ START_TEST (what_is_prepared_needs_no_memory) {
 	ck_assert_int_eq(engine_prepare(&change, &next, MONOTIME_ZERO), 0);
 	fails_after = 0;
 	engine_commit(e, change);
-	ck_assert_int_eq(fails_after, 0);
+	asked_for = fails_after != 0;
 	fails_after = -1;
+	ck_assert(!asked_for);
 	ck_assert_int_eq(engine_check(e, 0, 0)->state, CHECK_STATE_DOWN);
 	ck_assert_int_eq(engine_check(e, 1, 0)->state, CHECK_STATE_PENDING);
 	engine_free(e);
