@@ -158,7 +158,10 @@ static void advise_answer(struct advise *v, const struct reply *reply)
 		v->step = ADVISE_TEMPLATE;
 		return;
 	case ADVISE_TEMPLATE:
-		look->template_missing = strstr(reply->text, "undefined") != NULL;
+		/* 2.0.12 knows every word it was asked for, as "undefined"; newer ones refuse it.
+		 */
+		look->template_missing =
+			reply->code == 9001 || strstr(reply->text, "undefined") != NULL;
 		v->step = ADVISE_TARGET;
 		v->target = 0;
 		return;
@@ -368,6 +371,12 @@ void advise_lost(struct advise *v)
 	(void)sd_event_source_set_enabled(v->timer, SD_EVENT_OFF);
 }
 
+void advise_soon(struct advise *v)
+{
+	if (v->client && !v->looking)
+		advise_at(v, ADVISE_FIRST_MS);
+}
+
 /* "Disabling protocol NAME", "Enabling protocol NAME" (nest/proto.c of BIRD 2). */
 static void advise_on_toggle(struct advise *v, const char *name)
 {
@@ -398,8 +407,6 @@ void advise_push(struct advise *v, const char *text)
 	for (size_t i = 0; i < ELEMENTSOF(toggles); i++)
 		if (strncmp(text, toggles[i], strlen(toggles[i])) == 0)
 			advise_on_toggle(v, text + strlen(toggles[i]));
-	if (strstr(text, "econfigur") && v->client && !v->looking)
-		advise_at(v, ADVISE_FIRST_MS);
 }
 
 size_t advise_warnings(const struct advise *v, const struct advise_warning **ret)

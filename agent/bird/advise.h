@@ -57,6 +57,8 @@ void advise_configure(struct advise *v, const struct config *config);
 void advise_connected(struct advise *v, struct client *client);
 /* It is lost. What was found last is still told. */
 void advise_lost(struct advise *v);
+/* Somebody reconfigured BIRD: a look comes soon. */
+void advise_soon(struct advise *v);
 /* A line that BIRD pushed on it. */
 void advise_push(struct advise *v, const char *text);
 

@@ -168,6 +168,7 @@ static void read_on_status(void *userdata, int error, const struct reply *reply)
 		for (size_t i = 0; i < a->n_protocols; i++)
 			a->protocols[i]->loaded = PLAN_BODY_UNKNOWN;
 		apply_want_read_all(a);
+		advise_soon(a->advise);
 		apply_retry_now(a, "somebody's configuration was taken");
 	}
 	a->life_expected = false;

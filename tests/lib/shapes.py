@@ -45,7 +45,7 @@ class Shape:
     that must be established before anything is done (none where there is no BGP). `configure` may
     change the text of bird.conf before BIRD reads it."""
 
-    def __init__(self, name, router, sessions=(), prefixes=(V4, V6), bird="bird", configure=None):
+    def __init__(self, name, router, sessions=(), prefixes=(V4, V6), bird=None, configure=None):
         netns.needs("bird", "birdc")
         self.lab = netns.Lab()
         self.wire = None
@@ -81,8 +81,8 @@ class Shape:
             copy(whole, self.edge.path(entry))
         self.fragments = self.edge.path("fragments")
         os.mkdir(self.fragments)
-        self.edge_bird = birds.Bird(self.edge, configure(self.read("bird.conf")), bird)
-        self.bird = birds.Bird(self.router, HEAD + router)
+        self.edge_bird = birds.Bird(self.edge, configure(self.read("bird.conf")), bird or birds.program())
+        self.bird = birds.Bird(self.router, HEAD + router, birds.router_program())
         self.wire = Wire(self.router, {"edge": "edge"})
 
     def _configure(self, prefixes):
