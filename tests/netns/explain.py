@@ -210,7 +210,7 @@ def test_bird_away(site):
     """BIRD is gone: nothing is guessed, and the next try has its time."""
     agent = healthy(site)
     site.edges[0].bird.kill()
-    document, text = wait_explained(agent, "dns", "BIRD is away: next try")
+    document, text = wait_explained(agent, "dns", "BIRD is away: next try in")
     check("should be announced; whether it is, is unknown." in text, "state", text)
     check("BIRD away; what it announces is unknown." in text and "says what is wanted." in text, "BIRD", text)
     p = document["services"]["dns"]["prefixes"][DNS]
