@@ -4,7 +4,7 @@
  * It has the status's keys for what was asked, and beside them what decided (the rule's number,
  * what each check still needs), what BIRD holds (protocols, fragment, sessions, others' routes) and
  * `next`: what the engine and apply wait for, each with the earliest time at which it can happen.
- * Sentences are made by those who show it (agent/ctl/explain.c): here are words and numbers.
+ * Sentences are made by those who show it (agent/ctl/explain_say.c): here are words and numbers.
  *
  * `next` is what follows from the facts as they are now, in this order: the agent leaves; BIRD is
  * connected to or asked; a waiting announcement is due; a fragment, command or `configure` is under

@@ -1,7 +1,7 @@
 """`redshankctl explain` at three in the morning: each trouble made for real, and what it says of it.
 
 The facts are asked of the document (GET /v1/explain), the words of the command, with its line
-breaks taken out. Whoever changes a sentence changes it in agent/ctl/explain.c alone.
+breaks taken out. The sentences are made in agent/ctl/explain_say.c alone.
 """
 
 import json

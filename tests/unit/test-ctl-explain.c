@@ -170,6 +170,39 @@ static char *on_one_line(const char *text)
 	return flat;
 }
 
+/* Blocks that all differ keep their order and none is lost. */
+START_TEST (many_blocks) {
+	json_t *document = load("dead"), *prefixes, *sample;
+	_cleanup_free_ char *text = NULL;
+	const char *at;
+	char name[64];
+
+	prefixes = json_object_get(
+		json_object_get(json_object_get(document, "services"), "dns"), "prefixes");
+	sample = json_deep_copy(json_object_get(prefixes, "192.0.2.53/32"));
+	ck_assert_int_eq(json_object_clear(prefixes), 0);
+	for (int i = 0; i < 100; i++) {
+		json_t *one = json_deep_copy(sample);
+
+		(void)snprintf(name, sizeof(name), "10.0.0.%d/32", i);
+		json_object_set_new(one, "weight", json_integer(i));
+		ck_assert_int_eq(json_object_set_new(prefixes, name, one), 0);
+	}
+	text = render(document, false);
+	at = text;
+	for (int i = 0; i < 100; i++) {
+		(void)snprintf(name, sizeof(name), "\n10.0.0.%d/32\n", i);
+		at = strstr(at, name);
+		ck_assert_msg(at != NULL, "%s", name);
+		(void)snprintf(name, sizeof(name), "  Weight    %d, the", i);
+		at = strstr(at, name);
+		ck_assert_msg(at != NULL, "%s", name);
+	}
+	json_decref(sample);
+	json_decref(document);
+}
+END_TEST
+
 START_TEST (spans) {
 	static const struct {
 		const char *at, *says;
@@ -233,6 +266,7 @@ int main(void)
 	tcase_add_loop_test(tests, no_line_is_wider_than_a_terminal, 0, n);
 	tcase_add_loop_test(tests, only_our_own_escapes, 0, n);
 	tcase_add_test(tests, five_thousand_prefixes);
+	tcase_add_test(tests, many_blocks);
 	tcase_add_test(tests, spans);
 	tcase_add_test(tests, what_is_asked);
 	suite_add_tcase(suite, tests);

@@ -1,0 +1,68 @@
+#ifndef REDSHANK_CTL_EXPLAIN_PRIVATE_H
+#define REDSHANK_CTL_EXPLAIN_PRIVATE_H
+/* Between explain.c (blocks and tables) and explain_say.c (sentences); nobody else's. */
+#include <string.h>
+
+#include "agent/base/buffer.h"
+#include "agent/ctl/explain.h"
+
+#define EXPLAIN_LINE_MAX 8192 /* bytes of one line's text; what does not fit is dropped */
+
+enum explain_line {
+	EXPLAIN_STATE,
+	EXPLAIN_WHY,
+	EXPLAIN_BIRD,
+	EXPLAIN_SESSIONS,
+	EXPLAIN_OTHERS,
+	EXPLAIN_WEIGHT,
+	EXPLAIN_NEXT,
+	EXPLAIN_N_LINES,
+};
+
+/* The document and the service that is told of. All borrowed. */
+struct explain {
+	const json_t *document, *bird, *service;
+	const char *service_name;
+	int64_t now_ms; /* the document's `time` */
+};
+
+struct explain_text {
+	struct buffer line[EXPLAIN_N_LINES]; /* initialised by the caller */
+	enum text_colour colour[EXPLAIN_N_LINES];
+};
+
+/* Everything that is said of one prefix. `single`: its protocols by their names, else by the
+ * service's pattern, so that prefixes of which the same is to be said have the same text. */
+void explain_say(
+	const struct explain *e, const json_t *prefix, bool single, struct explain_text *ret);
+
+/* "18ms", "1.0s", "12s", "3m": without a space, so that no line ends inside. */
+void explain_say_span(struct buffer *b, int64_t ms);
+/* "all 2 must be up" */
+void explain_say_require(const struct explain *e, struct buffer *b);
+
+static inline const json_t *explain_get(const json_t *object, const char *key)
+{
+	return json_object_get(object, key);
+}
+
+/* "" where there is none. */
+static inline const char *explain_text(const json_t *object, const char *key)
+{
+	const char *s = json_string_value(explain_get(object, key));
+
+	return s ? s : "";
+}
+
+static inline bool explain_is(const json_t *object, const char *key, const char *text)
+{
+	return strcmp(explain_text(object, key), text) == 0;
+}
+
+/* 0 where there is none. */
+static inline long long explain_number(const json_t *object, const char *key)
+{
+	return (long long)json_integer_value(explain_get(object, key));
+}
+
+#endif

@@ -1,0 +1,588 @@
+/*
+ * Sentences about one prefix, one function for each line of its block.
+ *
+ * They are read at three in the morning by somebody who did not write the configuration: whole
+ * sentences, the words of the manual, a check's own reason, and CAPITALS for what needs a person.
+ * The document has the facts (docs/status.md); nothing is concluded here that it does not say.
+ */
+#include "agent/ctl/explain_private.h"
+#include "agent/ctl/text.h"
+
+#define say(b, ...) ((void)buffer_printf((b), __VA_ARGS__))
+
+/* ---- small words ---- */
+
+static bool is_stopping(const struct explain *e)
+{
+	return json_is_true(explain_get(e->document, "stopping"));
+}
+
+static bool has_next(const json_t *prefix, const char *what)
+{
+	const json_t *next;
+	size_t i;
+
+	json_array_foreach (explain_get(prefix, "next"), i, next)
+		if (explain_is(next, "what", what))
+			return true;
+	return false;
+}
+
+void explain_say_span(struct buffer *b, int64_t ms)
+{
+	_cleanup_free_ char *age = NULL;
+
+	if (ms < 0)
+		ms = 0;
+	if (ms < 1000) {
+		say(b, "%lldms", (long long)ms);
+	} else if (ms < 10000) {
+		say(b, "%lld.%llds", (long long)ms / 1000, (long long)ms % 1000 / 100);
+	} else if (ms < 120000) {
+		say(b, "%llds", (long long)ms / 1000);
+	} else {
+		age = text_age(ms / 1000);
+		say(b, "%s", age);
+	}
+}
+
+/* " for 12s" */
+static void say_for(const struct explain *e, struct buffer *b, const json_t *object)
+{
+	int64_t since = text_parse_time_ms(explain_text(object, "since"));
+
+	if (since < 0)
+		return;
+	say(b, " for ");
+	explain_say_span(b, e->now_ms - since);
+}
+
+/* "in 1.0s", or "now" where the time is not known or over. */
+static void say_in(const struct explain *e, struct buffer *b, const char *time)
+{
+	int64_t at = text_parse_time_ms(time);
+
+	if (at <= e->now_ms) {
+		say(b, "now");
+		return;
+	}
+	say(b, "in ");
+	explain_say_span(b, at - e->now_ms);
+}
+
+/* "2 more good outcomes" */
+static void say_outcomes(struct buffer *b, const json_t *next)
+{
+	long long count = explain_number(next, "count");
+
+	say(b, "%lld more %s outcome%s", count, explain_text(next, "outcome"),
+		count == 1 ? "" : "s");
+}
+
+/* ---- state ---- */
+
+static enum text_colour say_withdrawn(struct buffer *b, const json_t *prefix)
+{
+	const json_t *announced = explain_get(prefix, "announced");
+	const char *other = explain_text(prefix, "elsewhere");
+
+	if (other[0]) {
+		say(b,
+			"STILL ANNOUNCED by protocol %s, which is not redshank's, though it should "
+			"be withdrawn",
+			other);
+		return TEXT_RED;
+	}
+	if (json_is_true(announced) || explain_number(prefix, "exported") > 0) {
+		say(b, "STILL ANNOUNCED, though it should be withdrawn");
+		return TEXT_RED;
+	}
+	if (!json_is_boolean(announced)) {
+		say(b, "should be withdrawn; whether it is, is unknown");
+		return TEXT_YELLOW;
+	}
+	say(b, "withdrawn, as it should be");
+	return TEXT_YELLOW;
+}
+
+/* Does BIRD hold another text of it than is wanted? */
+static bool is_outdated(const json_t *prefix)
+{
+	const char *name;
+	json_t *protocol;
+
+	json_object_foreach ((json_t *)explain_get(prefix, "protocols"), name, protocol)
+		if (explain_is(protocol, "wanted", "up") &&
+			json_is_false(explain_get(protocol, "loaded")))
+			return true;
+	return false;
+}
+
+static enum text_colour say_announced(
+	const struct explain *e, struct buffer *b, const json_t *prefix)
+{
+	const json_t *announced = explain_get(prefix, "announced"),
+		     *exported = explain_get(prefix, "exported");
+	const char *other = explain_text(prefix, "elsewhere");
+	bool demoted = explain_is(prefix, "wanted", "demote");
+	const char *word = demoted ? "demoted (announced as a last resort)" : "announced";
+
+	if (json_is_false(announced)) {
+		say(b, "NOT ANNOUNCED, though it should be %s", word);
+		if (other[0])
+			say(b, ": BIRD prefers the route of protocol %s", other);
+		return TEXT_RED;
+	}
+	if (!json_is_boolean(announced)) {
+		say(b, "should be %s; whether it is, is unknown", word);
+		return TEXT_YELLOW;
+	}
+	if (other[0]) {
+		say(b, "should be %s, but BIRD exports the route of protocol %s", word, other);
+		return TEXT_RED;
+	}
+	if (json_is_integer(exported) && json_integer_value(exported) == 0 &&
+		explain_number(e->bird, "sessions") > 0) {
+		say(b, "%s in BIRD, but EXPORTED ON NO SESSION", word);
+		return TEXT_RED;
+	}
+	if (is_outdated(prefix)) {
+		say(b, "%s, but with an older weight or older attributes than wanted", word);
+		return TEXT_YELLOW;
+	}
+	say(b, "%s, as it should be", word);
+	return demoted ? TEXT_YELLOW : TEXT_GREEN;
+}
+
+static enum text_colour say_state(const struct explain *e, struct buffer *b, const json_t *prefix)
+{
+	enum text_colour colour = explain_is(prefix, "wanted", "withdraw")
+					  ? say_withdrawn(b, prefix)
+					  : say_announced(e, b, prefix);
+
+	say(b, ".");
+	return colour;
+}
+
+/* ---- why ---- */
+
+void explain_say_require(const struct explain *e, struct buffer *b)
+{
+	const json_t *require = explain_get(e->service, "require");
+	size_t n = json_object_size(explain_get(e->service, "checks"));
+
+	if (json_is_integer(require))
+		say(b, "%lld of %zu must be up", (long long)json_integer_value(require), n);
+	else if (explain_is(e->service, "require", "any"))
+		say(b, "one of %zu must be up", n);
+	else
+		say(b, n == 1 ? "it must be up" : "all %zu must be up", n);
+}
+
+static bool last_outcome_is(const json_t *check, const char *word)
+{
+	const json_t *outcomes = explain_get(check, "outcomes");
+	const char *last =
+		json_string_value(json_array_get(outcomes, json_array_size(outcomes) - 1));
+
+	return last && strcmp(last, word) == 0;
+}
+
+/* What stands behind the service's health: a sentence for each check that is not simply up. */
+static void say_checks(const struct explain *e, struct buffer *b)
+{
+	const char *name;
+	json_t *check;
+
+	json_object_foreach ((json_t *)explain_get(e->service, "checks"), name, check) {
+		const char *reason = explain_text(check, "reason");
+		bool blind = last_outcome_is(check, "unknown");
+		long long rise = explain_number(check, "rise");
+		long long missing = explain_number(explain_get(check, "needs"), "count");
+
+		if (explain_is(check, "state", "up") && !blind)
+			continue;
+		say(b, " Check %s ", name);
+		if (explain_is(check, "state", "down") && missing > 0 && missing < rise && !blind) {
+			say(b, "is still down, and rising: %lld of %lld good outcomes.",
+				rise - missing, rise);
+			continue;
+		}
+		if (explain_is(check, "state", "pending"))
+			say(b, "has not spoken yet");
+		else
+			say(b, "is %s", explain_text(check, "state"));
+		if (blind)
+			say(b, ", and cannot be asked now by a fault of this server, which counts "
+			       "neither as good nor as bad");
+		say(b, "%s%s.", reason[0] ? ": " : "", reason);
+	}
+}
+
+static void say_rule(const struct explain *e, struct buffer *b, const json_t *prefix)
+{
+	bool none = json_object_size(explain_get(e->service, "checks")) == 0;
+
+	if (explain_is(prefix, "reason", "stopping")) {
+		say(b, "the agent is stopping, and the service's on_stop is `withdraw`.");
+	} else if (explain_is(prefix, "reason", "drained")) {
+		say(b, "an operator has drained it.");
+	} else if (explain_is(prefix, "reason", "forced")) {
+		say(b, "an operator has forced it to be announced, whatever the checks say.");
+	} else if (explain_is(prefix, "reason", "address_missing")) {
+		say(b, "no address of this host lies in it (or none that is usable, see `ip "
+		       "address`): nobody here would answer.");
+	} else if (explain_is(prefix, "reason", "unhealthy")) {
+		say(b, "the service's checks do not meet `require` (");
+		explain_say_require(e, b);
+		say(b, ").");
+	} else if (explain_is(prefix, "reason", "first_round")) {
+		say(b,
+			"not every check has spoken since the agent started or the check was "
+			"configured. Until then it stays as BIRD was found: %s.",
+			explain_is(prefix, "wanted", "withdraw") ? "withdrawn" : "announced");
+	} else if (explain_is(prefix, "reason", "healthy")) {
+		say(b, none ? "the service has no checks, its address is here, and nothing speaks "
+			      "against it."
+			    : "the service's checks meet `require` (");
+		if (!none) {
+			explain_say_require(e, b);
+			say(b, "), and nothing else speaks against it.");
+		}
+	}
+}
+
+static void say_why(const struct explain *e, struct buffer *b, const json_t *prefix)
+{
+	if (has_next(prefix, "announce"))
+		say(b, "it may be announced now. What held it until now: ");
+	if (!json_is_integer(explain_get(prefix, "rule"))) {
+		say(b, "unknown.");
+		return;
+	}
+	say(b, "rule %lld, %s", explain_number(prefix, "rule"), explain_text(prefix, "reason"));
+	say_for(e, b, prefix);
+	say(b, ": ");
+	say_rule(e, b, prefix);
+	say_checks(e, b);
+	if (is_stopping(e) && explain_is(e->service, "on_stop", "keep"))
+		say(b, " The agent is stopping; on_stop is `keep`, so BIRD keeps what it does.");
+}
+
+/* ---- BIRD ---- */
+
+/* Is the protocol not as wanted? Where it is to be down, one that is absent announces as little. */
+static bool is_otherwise(const json_t *protocol)
+{
+	const char *state = explain_text(protocol, "state");
+
+	return state[0] && (strcmp(state, "up") == 0) != explain_is(protocol, "wanted", "up");
+}
+
+static void say_protocol(struct buffer *b, const char *name, const json_t *protocol)
+{
+	const char *state = explain_text(protocol, "state"),
+		   *wanted = explain_text(protocol, "wanted");
+	const json_t *loaded = explain_get(protocol, "loaded");
+
+	if (json_is_true(explain_get(protocol, "last_resort")))
+		say(b, "Last resort: ");
+	if (!state[0]) {
+		say(b, "protocol %s was not seen yet. ", name);
+		return;
+	}
+	say(b, "protocol %s is %s", name, state);
+	if (json_is_false(loaded))
+		say(b, ", LOADED WITH OTHER ATTRIBUTES than wanted");
+	else if (json_is_true(loaded))
+		say(b, ", loaded as wanted");
+	if (is_otherwise(protocol))
+		say(b, ", SHOULD BE %s", strcmp(wanted, "up") == 0 ? "UP" : "DOWN");
+	say(b, ". ");
+}
+
+static enum text_colour say_fragment(const struct explain *e, struct buffer *b)
+{
+	const json_t *fragment = explain_get(e->service, "fragment");
+	const char *state = explain_text(fragment, "state");
+
+	if (!state[0])
+		return TEXT_PLAIN;
+	say(b, "Fragment %s ", explain_text(fragment, "file"));
+	if (strcmp(state, "true") == 0) {
+		say(b, "says what is wanted.");
+		return TEXT_PLAIN;
+	}
+	if (strcmp(state, "pending") == 0) {
+		say(b, "is being written.");
+		return TEXT_PLAIN;
+	}
+	if (strcmp(state, "put_back") == 0)
+		say(b, "is the last good one: BIRD REFUSED THE NEW ONE.");
+	else
+		say(b, "CAN NOT BE WRITTEN (tried again each second).");
+	return TEXT_RED;
+}
+
+/* `single`: the protocols by their names, not by the service's pattern. */
+static enum text_colour say_bird(
+	const struct explain *e, struct buffer *b, const json_t *prefix, bool single)
+{
+	const json_t *protocols = explain_get(prefix, "protocols");
+	enum text_colour colour = TEXT_PLAIN, fragment;
+	char pattern[64];
+	const char *name;
+	json_t *protocol;
+
+	if (explain_is(e->bird, "link", "away") || explain_is(e->bird, "link", "refused")) {
+		say(b, "away; what it announces is unknown. ");
+		colour = TEXT_YELLOW;
+	} else if (explain_is(e->bird, "link", "greeting")) {
+		say(b, "is being asked what it announces. ");
+		colour = TEXT_YELLOW;
+	} else {
+		json_object_foreach ((json_t *)protocols, name, protocol) {
+			(void)snprintf(pattern, sizeof(pattern), "redshank:%.32s:*%s",
+				e->service_name,
+				json_is_true(explain_get(protocol, "last_resort")) ? ":last" : "");
+			say_protocol(b, single ? name : pattern, protocol);
+			if (is_otherwise(protocol))
+				colour = TEXT_RED;
+		}
+		if (explain_text(e->bird, "alarm")[0])
+			say(b, "It refuses its configuration (above). ");
+	}
+	fragment = say_fragment(e, b);
+	while (b->length > 0 && b->data[b->length - 1] == ' ')
+		b->data[--b->length] = '\0';
+	return fragment == TEXT_RED ? fragment : colour;
+}
+
+/* ---- sessions ---- */
+
+static bool is_listed(const json_t *array, const char *name)
+{
+	const json_t *item;
+	size_t i;
+
+	json_array_foreach (array, i, item)
+		if (json_is_string(item) && strcmp(json_string_value(item), name) == 0)
+			return true;
+	return false;
+}
+
+enum session_kind {
+	SESSION_EXPORTED,
+	SESSION_NOT_EXPORTED,
+	SESSION_DOWN,
+	SESSION_OTHER_FAMILY,
+	N_SESSION_KINDS,
+};
+
+static enum session_kind session_kind(const json_t *prefix, const char *name, const json_t *session)
+{
+	if (!json_is_true(explain_get(session, "up")))
+		return SESSION_DOWN;
+	if (is_listed(explain_get(prefix, "exported_to"), name))
+		return SESSION_EXPORTED;
+	return is_listed(explain_get(prefix, "not_exported_to"), name) ? SESSION_NOT_EXPORTED
+								       : SESSION_OTHER_FAMILY;
+}
+
+static enum text_colour say_sessions(
+	const struct explain *e, struct buffer *b, const json_t *prefix)
+{
+	static const char *const heads[N_SESSION_KINDS] = {
+		[SESSION_EXPORTED] = "exported on",
+		[SESSION_NOT_EXPORTED] = "not exported on",
+		[SESSION_DOWN] = "DOWN:",
+		[SESSION_OTHER_FAMILY] = "of another family:",
+	};
+	const json_t *sessions = explain_get(e->document, "sessions");
+	size_t n[N_SESSION_KINDS] = {0};
+	bool withdraw = explain_is(prefix, "wanted", "withdraw");
+	const char *name;
+	json_t *session;
+
+	if (!explain_is(e->bird, "link", "up")) {
+		say(b, "unknown.");
+		return TEXT_YELLOW;
+	}
+	if (json_object_size(sessions) == 0) {
+		say(b, "BIRD has no BGP session that bird.sessions names.");
+		return TEXT_YELLOW;
+	}
+	if (!json_is_array(explain_get(prefix, "exported_to"))) {
+		say(b, "being asked.");
+		return TEXT_YELLOW;
+	}
+	for (int kind = 0; kind < N_SESSION_KINDS; kind++) {
+		json_object_foreach ((json_t *)sessions, name, session) {
+			if ((int)session_kind(prefix, name, session) != kind)
+				continue;
+			if (n[kind]++ == 0)
+				say(b, "%s%s %s", b->length > 0 ? "; " : "", heads[kind], name);
+			else
+				say(b, ", %s", name);
+		}
+	}
+	say(b, ".");
+	if (!withdraw && n[SESSION_NOT_EXPORTED] > 0)
+		say(b, " Either the export filter there keeps it, or BIRD prefers another route.");
+	if (!withdraw && n[SESSION_DOWN] > 0)
+		say(b, " A session that is down says why in `birdc show protocols all NAME`.");
+	if (withdraw ? n[SESSION_EXPORTED] > 0 : n[SESSION_NOT_EXPORTED] > 0)
+		return TEXT_RED;
+	return n[SESSION_DOWN] > 0 ? TEXT_YELLOW : TEXT_PLAIN;
+}
+
+static enum text_colour say_others(struct buffer *b, const json_t *prefix)
+{
+	const json_t *others = explain_get(prefix, "others"), *other;
+	const char *elsewhere = explain_text(prefix, "elsewhere");
+	size_t i;
+
+	if (!json_is_array(others)) {
+		say(b, "unknown.");
+		return TEXT_YELLOW;
+	}
+	json_array_foreach (others, i, other)
+		say(b, "%sprotocol %s has a route for it%s", i > 0 ? "; " : "",
+			explain_text(other, "protocol"),
+			json_is_true(explain_get(other, "best")) ? ", which BIRD prefers" : "");
+	if (json_is_true(explain_get(prefix, "more_others")))
+		say(b, "; and more");
+	if (elsewhere[0])
+		say(b,
+			"%sthe route of %s LEAVES THIS SERVER, and only BIRD's configuration can "
+			"end that: its export line, or that protocol",
+			b->length > 0 ? "; " : "", elsewhere);
+	say(b, b->length > 0 ? "." : "nobody else's route, as far as this BIRD knows.");
+	return elsewhere[0] ? TEXT_RED : TEXT_PLAIN;
+}
+
+static void say_weight(const struct explain *e, struct buffer *b, const json_t *prefix)
+{
+	if (!json_is_integer(explain_get(prefix, "weight"))) {
+		say(b, "unknown.");
+		return;
+	}
+	say(b, "%lld, ", explain_number(prefix, "weight"));
+	if (explain_is(prefix, "weight_from", "node"))
+		say(b, "from the row of %s in `weights` (the service's own is %lld).",
+			explain_text(e->document, "node"), explain_number(prefix, "own_weight"));
+	else
+		say(b, "the service's own.");
+}
+
+/* ---- what happens next ---- */
+
+/* The first outcome of a check, or the next one of a check that could not be asked. */
+static void say_next_word(const struct explain *e, struct buffer *b, const json_t *next)
+{
+	const char *name = explain_text(next, "check");
+	const json_t *check = explain_get(explain_get(e->service, "checks"), name);
+	int64_t began = text_parse_time_ms(explain_text(check, "last"));
+
+	if (json_is_true(explain_get(check, "running"))) {
+		say(b, "check %s runs, and speaks within ", name);
+		explain_say_span(b, began + explain_number(check, "timeout_ms") - e->now_ms);
+		return;
+	}
+	say(b, "check %s %s ", name,
+		last_outcome_is(check, "unknown") ? "is tried again" : "runs for the first time");
+	say_in(e, b, explain_text(next, "at"));
+}
+
+static void say_next_check(const struct explain *e, struct buffer *b, const json_t *next)
+{
+	bool good = explain_is(next, "outcome", "good");
+
+	if (!good && !explain_is(next, "outcome", "bad")) {
+		say_next_word(e, b, next);
+		return;
+	}
+	say(b, "check %s %s ", explain_text(next, "check"), good ? "needs" : "goes down with");
+	say_outcomes(b, next);
+	say(b, ": at the earliest ");
+	say_in(e, b, explain_text(next, "at"));
+}
+
+static void say_next_step(const struct explain *e, struct buffer *b, const json_t *next)
+{
+	static const struct {
+		const char *what, *text;
+		bool timed;
+	} rows[] = {
+		{"leave", "the agent leaves when BIRD has done what is wanted, or gives up", false},
+		{"connect", "BIRD is away: next try ", true},
+		{"ask", "BIRD is asked what it does ", true},
+		{"announce", "the announcement waits a moment for others to go with it: due ",
+			true},
+		{"write", "the fragment is written ", true},
+		{"command", "BIRD is told to do what is wanted ", true},
+		{"answer", "BIRD was told to do what is wanted, and has not answered yet", false},
+		{"configure", "BIRD is told to configure ", true},
+		{"configure_retry",
+			"BIRD refuses its configuration; tried when its file is saved, or ", true},
+		{"operator", "it stays so until an operator says otherwise", false},
+		{"address",
+			"an address of this host that lies in it: what the checks say holds then, "
+			"at once",
+			false},
+	};
+
+	if (explain_is(next, "what", "check")) {
+		say_next_check(e, b, next);
+		return;
+	}
+	for (size_t i = 0; i < ELEMENTSOF(rows); i++) {
+		if (!explain_is(next, "what", rows[i].what))
+			continue;
+		say(b, "%s", rows[i].text);
+		if (rows[i].timed)
+			say_in(e, b, explain_text(next, "at"));
+		return;
+	}
+	say(b, "%s", explain_text(next, "what")); /* of a newer agent */
+}
+
+/* `as_wanted`: BIRD does what is wanted. */
+static void say_next(
+	const struct explain *e, struct buffer *b, const json_t *prefix, bool as_wanted)
+{
+	const json_t *next;
+	size_t i;
+
+	json_array_foreach (explain_get(prefix, "next"), i, next) {
+		if (!explain_text(next, "what")[0])
+			continue;
+		if (b->length > 0)
+			say(b, "; ");
+		say_next_step(e, b, next);
+	}
+	if (b->length == 0)
+		say(b, as_wanted ? "nothing: all is as wanted"
+				 : "nothing that the agent does by itself");
+	say(b, ".");
+}
+
+/* ---- all of it ---- */
+
+void explain_say(
+	const struct explain *e, const json_t *prefix, bool single, struct explain_text *ret)
+{
+	struct buffer *line = ret->line;
+
+	for (int i = 0; i < EXPLAIN_N_LINES; i++) {
+		buffer_clear(&line[i]);
+		ret->colour[i] = TEXT_PLAIN;
+	}
+	ret->colour[EXPLAIN_STATE] = say_state(e, &line[EXPLAIN_STATE], prefix);
+	say_why(e, &line[EXPLAIN_WHY], prefix);
+	ret->colour[EXPLAIN_BIRD] = say_bird(e, &line[EXPLAIN_BIRD], prefix, single);
+	ret->colour[EXPLAIN_SESSIONS] = say_sessions(e, &line[EXPLAIN_SESSIONS], prefix);
+	ret->colour[EXPLAIN_OTHERS] = say_others(&line[EXPLAIN_OTHERS], prefix);
+	say_weight(e, &line[EXPLAIN_WEIGHT], prefix);
+	say_next(e, &line[EXPLAIN_NEXT], prefix, ret->colour[EXPLAIN_STATE] != TEXT_RED);
+}
