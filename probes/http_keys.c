@@ -195,13 +195,16 @@ static const char *header_wrong(const char *name, const char *value)
 static int validate_headers(const struct schema_strings *headers, struct error *ret_error)
 {
 	for (size_t i = 0; i + 1 < headers->n; i += 2) {
-		const char *expected = header_wrong(headers->items[i], headers->items[i + 1]);
+		const char *name = headers->items[i];
+		const char *expected = header_wrong(name, headers->items[i + 1]);
+		bool named = is_token(name) && strlen(name) <= 64;
 
 		for (size_t k = 0; !expected && k < i; k += 2)
-			if (strcasecmp(headers->items[k], headers->items[i]) == 0)
+			if (strcasecmp(headers->items[k], name) == 0)
 				expected = "each name once, in whatever case";
 		if (expected)
-			return error_set(ret_error, EINVAL, "headers: expected %s", expected);
+			return error_set(ret_error, EINVAL, "headers: expected %s%s%s",
+				named ? name : "", named ? ": " : "", expected);
 	}
 	return 0;
 }

@@ -88,7 +88,7 @@ static int set_zone(
 	if (is_link_local(literal) != (zone != NULL))
 		return error_set(ret_error, EINVAL, "url: expected %s",
 			zone ? "a zone beside a link-local address only"
-			     : "a zone beside the link-local address, such as [fe80::1%%25eth0]");
+			     : "a zone beside the link-local address, such as [fe80::1%25eth0]");
 	if (!zone)
 		return 0;
 	t->zone = strdup(zone);
