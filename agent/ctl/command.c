@@ -14,6 +14,7 @@
 
 #include "agent/ctl/explain.h"
 #include "agent/ctl/fetch.h"
+#include "agent/ctl/import.h"
 #include "agent/ctl/status.h"
 #include "agent/ctl/text.h"
 
@@ -163,12 +164,27 @@ static int run_version(const struct command_options *options, int argc, char **a
 	return COMMAND_OK;
 }
 
+static int run_import(const struct command_options *options, int argc, char **argv)
+{
+	enum import_peer peer;
+
+	if (argc < 2 || !import_peer_parse(argv[1], &peer))
+		return complain(COMMAND_USAGE,
+			"import: expected ahc, exabgp or birdwatcher, and files of that program");
+	if (argc < 3)
+		return complain(
+			COMMAND_USAGE, "import %s: expected files of that program", argv[1]);
+	return import_command(peer, (size_t)argc - 2, argv + 2, stdout, stderr);
+}
+
 static const struct command commands[] = {
 	{"status", "[SERVICE|PREFIX]", "what is wanted, announced and exported, and why",
 		run_status},
 	{"explain", "SERVICE|PREFIX", "which rule decided, what is behind it, and what comes next",
 		run_explain},
 	{"version", "", "the version of this program", run_version},
+	{"import", "PEER FILE...",
+		"an ahc, exabgp or birdwatcher configuration as one of Redshank's", run_import},
 };
 
 /* --- words --- */
@@ -256,7 +272,9 @@ static int run_named(const struct command_options *options, int argc, char **arg
 		return COMMAND_USAGE;
 	}
 	for (size_t i = 0; i < ELEMENTSOF(commands); i++) {
-		int most = commands[i].arguments[0] ? 2 : 1;
+		int most = strstr(commands[i].arguments, "...") ? argc
+			   : commands[i].arguments[0]		? 2
+								: 1;
 
 		if (strcmp(argv[0], commands[i].name) != 0)
 			continue;
