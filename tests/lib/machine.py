@@ -25,9 +25,10 @@ BOOT = (
 
 
 class Machine:
-    """`files`: text by absolute path in the machine, read-only there. `binds`: (host, machine) paths."""
+    """`files`: text by absolute path in the machine, read-only there. `binds`: (host, machine) paths.
+    `tree`: a Debian of its own instead of the host's /usr; what is changed in there is forgotten."""
 
-    def __init__(self, files=None, binds=(), lab=None):
+    def __init__(self, files=None, binds=(), lab=None, tree=None):
         if not find("systemd-nspawn"):
             raise Cannot("not installed: systemd-container")
         if not all(os.access(path, os.W_OK) for path in HIERARCHIES):
@@ -37,6 +38,7 @@ class Machine:
         self.host = self.lab.host("machine")
         self.name = self.lab.id
         self.leader = None
+        self.root = [f"--directory={tree}", "--volatile=overlay"] if tree else ["--directory=/", "--volatile=yes"]
         for hierarchy in HIERARCHIES:
             self.lab.cgroup(os.path.join(hierarchy, self.name))
         binds = [*binds]
@@ -53,7 +55,7 @@ class Machine:
         enter = "for group; do [ \"$group\" = -- ] && break; echo $$ >\"$group\"; shift; done; shift; exec \"$@\""
         nspawn = [
             "systemd-nspawn", "--boot", "--quiet", "--register=no", "--keep-unit", "--console=pipe",
-            f"--machine={self.name}", "--directory=/", "--volatile=yes",
+            f"--machine={self.name}", *self.root,
             f"--network-namespace-path={self.host.netns}", "--capability=CAP_NET_ADMIN",
             *[f"--bind-ro={source}:{target}" for source, target in binds], *BOOT,
         ]

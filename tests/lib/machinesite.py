@@ -99,6 +99,9 @@ def _read(*parts):
 class MachineSite(Site):
     """`config` is redshank.json as a dict; `files` and `dropin` are added to the machine's."""
 
+    tree = None  # see Machine
+    ctl = "/opt/redshankctl"
+
     def __init__(self, config=None, files=None, dropin="", bird_extra=""):
         self.config = config or CONFIG
         self.extra_files = files or {}
@@ -110,7 +113,7 @@ class MachineSite(Site):
         self.router = self.lab.host("router")
         self.client = self.lab.host("client")
         self.edges = [Edge(self.lab, 2)]
-        self.machine = Machine(self._files(bird["extra"]), self._binds(), lab=self.lab)
+        self.machine = Machine(self._files(bird["extra"]), self._binds(), lab=self.lab, tree=self.tree)
         self._connect(0, "client", self.client)
         self._connect(1, "edge1", self.machine.host)
         self._connect(2, "edge2", self.edges[0].host)
@@ -177,7 +180,7 @@ class MachineSite(Site):
 
     def status(self):
         """The agent's status in the machine, by redshankctl; {} while there is none."""
-        done = self.machine.run(["/opt/redshankctl", "--json", "status"], check=False)
+        done = self.machine.run([self.ctl, "--json", "status"], check=False)
         return json.loads(done.stdout) if done.returncode == 0 and done.stdout.startswith("{") else {}
 
     def report(self, n=20):
