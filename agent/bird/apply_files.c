@@ -62,18 +62,24 @@ static int files_remember(char ***list, size_t *n, const char *text)
 
 /* ---- what is in a file ---- */
 
-/* The hash of the file, 0 when there is none or it can not be read. */
-static uint64_t files_hash_on_disk(const struct apply *a, const char *service, struct buffer *text)
+/* The hash of the file: 0 when there is none or it can not be read. False when that is no fault of
+ * the file's but of this host's, which has no descriptor or memory for it. */
+static bool files_hash_on_disk(
+	const struct apply *a, const char *service, struct buffer *text, uint64_t *ret)
 {
 	int r;
 
 	buffer_clear(text);
 	r = fragment_read(a->folder_fd, service, text);
+	if (r == -EMFILE || r == -ENFILE || r == -ENOMEM)
+		return false;
 	if (r < 0)
-		return 0;
-	/* Bytes behind a NUL are not ours. */
-	return strlen(buffer_string(text)) == text->length ? apply_text_hash(buffer_string(text))
-							   : 1;
+		*ret = 0;
+	else if (strlen(buffer_string(text)) != text->length)
+		*ret = 1; /* Bytes behind a NUL are not ours. */
+	else
+		*ret = apply_text_hash(buffer_string(text));
+	return true;
 }
 
 /* The text that the file holds from now on. Takes `text` over. */
@@ -280,7 +286,8 @@ static void files_check(struct apply *a, struct apply_service *s)
 		s->check_file = false;
 		return;
 	}
-	hash = files_hash_on_disk(a, s->name, &text);
+	if (!files_hash_on_disk(a, s->name, &text, &hash))
+		return; /* The slow timer looks again. */
 	if (hash == s->text_hash) {
 		s->check_file = false;
 		return;
@@ -478,10 +485,11 @@ void apply_files_adopt(struct apply *a)
 	for (size_t i = 0; i < a->n_services; i++) {
 		struct apply_service *s = &a->services[i];
 		_cleanup_buffer_ struct buffer text = {0};
+		uint64_t hash;
 
 		buffer_init(&text, FRAGMENT_TEXT_MAX);
 		s->stale = true;
-		if (a->folder_fd >= 0 && files_hash_on_disk(a, s->name, &text) > 1)
+		if (a->folder_fd >= 0 && files_hash_on_disk(a, s->name, &text, &hash) && hash > 1)
 			files_holds(s, TAKE_PTR(text.data));
 	}
 	if (a->folder_fd >= 0)
@@ -647,6 +655,7 @@ enum apply_blame apply_files_refused(struct apply *a, const char *text)
 	char name[NAMES_SERVICE_MAX + 1];
 	struct apply_service *s;
 	const char *last;
+	uint64_t hash;
 
 	buffer_init(&there, FRAGMENT_TEXT_MAX);
 	last = file ? files_in_folder(a, file) : NULL;
@@ -655,7 +664,8 @@ enum apply_blame apply_files_refused(struct apply *a, const char *text)
 	s = files_service_of(last, name) ? files_find(a, name) : NULL;
 	if (!s)
 		return APPLY_BLAME_STRANGER;
-	if (s->text_hash == 0 || files_hash_on_disk(a, name, &there) != s->text_hash) {
+	if (s->text_hash == 0 ||
+		(files_hash_on_disk(a, name, &there, &hash) && hash != s->text_hash)) {
 		s->check_file = true;
 		return APPLY_BLAME_DAMAGED;
 	}
