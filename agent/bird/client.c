@@ -4,7 +4,9 @@
  * BIRD answers commands of one connection in order, so that a queue is all the bookkeeping there
  * is: a command goes to its tail, a reply answers its head. One timer watches over the greeting and
  * then over the head: it starts when a command becomes the head, so that a long queue is not held
- * against BIRD, but a reply that drips is. Asynchronous lines have no place in the queue.
+ * against BIRD, but a reply that drips is. Where the loop was late, what lies there is read first,
+ * and BIRD, which may have stood still as well (a suspended machine), gets the lost time back once,
+ * at most as much as it has anyhow. Asynchronous lines have no place in the queue.
  *
  * A withdrawal must leave also when no memory is to be had. So the records of the first
  * CLIENT_SPARES short commands and room for their bytes are there from the start, and lie ready
@@ -42,6 +44,7 @@
 #define CLIENT_READ_SIZE 16384
 #define CLIENT_READS_MAX 64 /* in one go, so that other sources get their turn */
 #define CLIENT_TIMER_ACCURACY_US 1000
+#define CLIENT_LATE_US 100000
 #define CLIENT_VERSION_MAX 32
 #define CLIENT_QUOTED_MAX 120 /* of a reply in an error */
 
@@ -183,37 +186,57 @@ static int client_on_loss(sd_event_source *s, void *userdata)
 
 /* --- deadline --- */
 
+static void client_set_deadline(struct client *c, uint64_t at)
+{
+	c->deadline_at = at;
+	(void)sd_event_source_set_time(c->deadline, at);
+	(void)sd_event_source_set_enabled(c->deadline, SD_EVENT_ONESHOT);
+}
+
+/* Milliseconds that whatever is waited for now has. */
+static uint64_t client_deadline_ms(const struct client *c)
+{
+	return c->greeted ? c->head->deadline_ms : CLIENT_DEADLINE_MS;
+}
+
 /* Starts the time of whatever is waited for now. */
 static void client_watch(struct client *c)
 {
-	uint64_t ms;
-
-	if (c->greeted && !c->head) {
+	c->extended = false;
+	if (c->greeted && !c->head)
 		(void)sd_event_source_set_enabled(c->deadline, SD_EVENT_OFF);
-		return;
+	else
+		client_set_deadline(c, monotime_add_ms(clock_monotime(), client_deadline_ms(c)).us);
+}
+
+/* The deadline of what is still waited for has passed. */
+static void client_overdue(struct client *c, uint64_t now)
+{
+	uint64_t late = now - c->deadline_at, most = client_deadline_ms(c) * 1000;
+
+	if (!c->extended && late > CLIENT_LATE_US) {
+		c->extended = true;
+		client_set_deadline(c, now + (late < most ? late : most));
+	} else if (!c->greeted) {
+		client_lose(c, ETIMEDOUT, "bird: %s: no greeting within %d ms", c->path,
+			CLIENT_DEADLINE_MS);
+	} else {
+		client_lose(c, ETIMEDOUT, "bird: %s: no reply to `%s` within %llu ms", c->path,
+			c->head->text, (unsigned long long)c->head->deadline_ms);
 	}
-	ms = c->greeted ? c->head->deadline_ms : CLIENT_DEADLINE_MS;
-	c->deadline_at = monotime_add_ms(clock_monotime(), ms).us;
-	(void)sd_event_source_set_time(c->deadline, c->deadline_at);
-	(void)sd_event_source_set_enabled(c->deadline, SD_EVENT_ONESHOT);
 }
 
 static int client_on_deadline(sd_event_source *s, uint64_t usec, void *userdata)
 {
 	struct client *c = userdata;
+	uint64_t now;
 
 	client_enter(c);
 	/* It may be us who are late: what BIRD has said in time lies in the socket. */
 	c->link->receive(c);
-	if (!client_is_over(c) && (!c->greeted || c->head) &&
-		clock_monotime().us >= c->deadline_at) {
-		if (!c->greeted)
-			client_lose(c, ETIMEDOUT, "bird: %s: no greeting within %d ms", c->path,
-				CLIENT_DEADLINE_MS);
-		else
-			client_lose(c, ETIMEDOUT, "bird: %s: no reply to `%s` within %llu ms",
-				c->path, c->head->text, (unsigned long long)c->head->deadline_ms);
-	}
+	now = clock_monotime().us;
+	if (!client_is_over(c) && (!c->greeted || c->head) && now >= c->deadline_at)
+		client_overdue(c, now);
 	client_leave(c);
 	return 0;
 }

@@ -59,6 +59,7 @@ struct client {
 	struct client_command *spares; /* a list; of CLIENT_SPARE_SIZE each */
 	sd_event_source *deadline;     /* of the greeting, then of the head */
 	uint64_t deadline_at;	       /* CLOCK_BOOTTIME, us */
+	bool extended;		       /* it was seen late and moved */
 	sd_event_source *loss;	       /* defers what was found inside a call of the owner's */
 	struct error loss_text;
 	int loss_error;

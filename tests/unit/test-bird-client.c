@@ -582,6 +582,28 @@ START_TEST (late_loop) {
 }
 END_TEST
 
+/* Everything stood still (a suspended machine), BIRD as well: it gets the lost time back, once. */
+START_TEST (all_stood_still) {
+	uint64_t began;
+
+	connect_and_greet();
+	SEND("a", 150);
+	(void)poll(NULL, 0, 400);
+	for (uint64_t end = now_ms() + 50; now_ms() < end;)
+		ck_assert_int_ge(sd_event_run(t.event, 10000), 0);
+	ck_assert_uint_eq(t.lost, 0);
+	say("0000 1\n");
+	until(&t.replies, 1);
+	/* A BIRD that hangs is found out all the same. */
+	SEND("b", 150);
+	(void)poll(NULL, 0, 1000);
+	began = now_ms();
+	until(&t.lost, 1);
+	ck_assert_uint_ge(now_ms() - began, 140);
+	ck_assert_uint_lt(now_ms() - began, 500);
+}
+END_TEST
+
 /* An idle connection has no deadline. */
 START_TEST (idle) {
 	connect_and_greet();
@@ -729,6 +751,7 @@ static void add_tests(TCase *tc)
 	tcase_add_test(tc, dripping);
 	tcase_add_test(tc, time_begins_at_the_head);
 	tcase_add_test(tc, late_loop);
+	tcase_add_test(tc, all_stood_still);
 	tcase_add_test(tc, idle);
 	tcase_add_test(tc, closed_in_mid_reply);
 	tcase_add_test(tc, closed_while_idle);
