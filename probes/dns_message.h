@@ -27,7 +27,8 @@ struct dns_question {
 };
 
 struct dns_rdata {
-	uint8_t *bytes; /* owned; canonical (RFC 4034, 6.2) */
+	uint8_t *bytes; /* owned; names uncompressed and in lower case */
+	char *text;	/* owned; as it was written */
 	size_t length;
 };
 

@@ -379,7 +379,84 @@ START_TEST (texts_in_answers) {
 	judge(DNS_GOOD, "");
 	begin(DNS_QR, 1);
 	put_answer("health.example.net", TYPE_TXT, "\3o k\3\33[m", 8);
-	judge(DNS_BAD, "expected the answer \"o k\" \"on\", got \"o k\" \"\\027[m\"");
+	judge(DNS_BAD, "expected the answer \"o k\" on, got \"o k\" \"\\x1b[m\"");
+}
+END_TEST
+
+/* What is written as in a zone file is found again on the wire, for types of all kinds of fields.
+ */
+START_TEST (rdata_of_many_types) {
+	static const struct {
+		const char *type, *text;
+	} rows[] = {
+		{"A", "192.0.2.1"},
+		{"AAAA", "2001:db8::1"},
+		{"NS", "Ns1.example.net."},
+		{"PTR", "host.example.net."},
+		{"MX", "10 Mail.example.net."},
+		{"SOA", "ns.example.net. hostmaster.example.net. 1 3600 600 86400 60"},
+		{"TXT", "\"a b\" c \"\""},
+		{"SRV", "1 2 443 www.example.net."},
+		{"NAPTR", "100 10 \"u\" \"sip+E2U\" \"!^.*$!sip:x@example.net!\" ."},
+		{"CAA", "0 issue \"ca.example.net\""},
+		{"TLSA", "3 1 1 "
+			 "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"},
+		{"SSHFP", "4 2 "
+			  "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"},
+		{"DS", "4711 13 2 "
+		       "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"},
+		{"DNSKEY", "257 3 13 AAECAwQFBgcICQ=="},
+		{"NSEC", "b.example.net. A RRSIG NSEC"},
+		{"NSEC3", "1 0 10 ab 2vptu5timamqttgl4luu9kg21e0aor3s A"},
+		{"RRSIG", "A 13 2 60 20301231000000 20261130000000 4711 example.net. AAECAw=="},
+		{"HTTPS", "1 . alpn=h2 port=8443 ipv4hint=192.0.2.1"},
+		{"LOC", "52 22 23.000 N 4 53 32.000 E -2.00m 0.00m 10000m 10m"},
+		{"TYPE65280", "\\# 3 abcdef"},
+		{"TYPE65280", "\\# 0"},
+	};
+
+	for (size_t i = 0; i < ELEMENTSOF(rows); i++) {
+		struct dns_rdata *r;
+
+		ask_for("health.example.net", rows[i].type);
+		expect_answer(rows[i].text);
+		r = &expect.answers[0];
+		begin(DNS_QR, 1);
+		put_answer("health.example.net", expect.question.type,
+			r->length > 0 ? r->bytes : one, r->length);
+		judge(DNS_GOOD, "");
+		/* A byte too many is another rdata, or none of the type. */
+		begin(DNS_QR, 1);
+		put_answer("health.example.net", expect.question.type,
+			r->length > 0 ? r->bytes : one, r->length);
+		put8(&b, 0);
+		b.data[b.n - r->length - 2]++;
+		ck_assert_msg(dns_judge(&expect, ID, b.data, b.n, reason) == DNS_BAD, "%s %s",
+			rows[i].type, rows[i].text);
+	}
+}
+END_TEST
+
+/* ldns prints parameters of SVCB into a buffer that is too short, and ends the process. */
+START_TEST (what_is_shown_of_an_answer) {
+	uint8_t rdata[240] = {0, 1, 0, 0xff, 0, 0, 233};
+
+	ask_for("health.example.net", "HTTPS");
+	expect_answer("1 . alpn=h2");
+	begin(DNS_QR, 1);
+	put_answer("health.example.net", 65, rdata, sizeof(rdata));
+	judge(DNS_BAD, "expected the answer 1 . alpn=h2, got 1 . \\# 237 "
+		       "ff0000e900000000000000000000000000000...");
+	ask_for("health.example.net", "MX");
+	expect_answer("10 a.");
+	begin(DNS_QR, 1);
+	put_answer("health.example.net", TYPE_MX, "\0\24\4ma\33l\3net\0", 12);
+	judge(DNS_BAD, "expected the answer 10 a., got 20 ma\\x1bl.net.");
+	ask_for("health.example.net", "AAAA");
+	expect_answer("2001:db8::1");
+	begin(DNS_QR, 1);
+	put_answer("health.example.net", 28, "\40\1\15\270\0\0\0\0\0\0\0\0\0\0\0\2", 16);
+	judge(DNS_BAD, "expected the answer 2001:db8::1, got 2001:db8::2");
 }
 END_TEST
 
@@ -477,6 +554,10 @@ START_TEST (pointers_that_do_not_point_back) {
 	put_pointer(&b, here);
 	put_rest(&b, TYPE_A, one, 4);
 	judge(DNS_BAD, "malformed answer: its answer section");
+	begin(DNS_QR, 1);
+	put_pointer(&b, here + 14); /* ahead, to a name in the rdata, and no loop */
+	put_rest(&b, TYPE_CNAME, "\1x", 3);
+	judge(DNS_BAD, "malformed answer: its answer section");
 	/* In the question it is not even our answer. */
 	put_header(&b, ID, DNS_QR, 1, 0);
 	put_pointer(&b, 12);
@@ -504,6 +585,11 @@ START_TEST (rdata_that_is_not_of_its_type) {
 	begin(DNS_QR, 1);
 	put_answer("health.example.net", TYPE_A, one, 0);
 	judge(DNS_BAD, "malformed answer: a record of type A");
+	ask_for("health.example.net", "NSEC"); /* its name reaches out of it */
+	begin(DNS_QR, 1);
+	put_answer("health.example.net", 47, "\1", 1);
+	put(&b, "x\0\0\0\0", 5);
+	judge(DNS_BAD, "malformed answer: a record of type NSEC");
 	ask_for("health.example.net", "TXT");
 	begin(DNS_QR, 1);
 	put_answer("health.example.net", TYPE_TXT, "\5ab", 3);
@@ -613,7 +699,7 @@ START_TEST (many_answers_of_long_names) {
 	put_long_answers(end, 127);
 	cost("127 answers of names of 31 pointers and 127 labels", DNS_GOOD, "");
 	expect_answer("x");
-	cost("the same, compared", DNS_BAD, "expected the answer x., got a.a.a.a");
+	cost("the same, compared", DNS_BAD, "expected the answer x, got a.a.a.a");
 }
 END_TEST
 
@@ -684,6 +770,8 @@ int main(void)
 	tcase_add_test(c, what_the_answers_hold);
 	tcase_add_test(c, names_in_answers);
 	tcase_add_test(c, texts_in_answers);
+	tcase_add_test(c, rdata_of_many_types);
+	tcase_add_test(c, what_is_shown_of_an_answer);
 	tcase_add_test(c, authority);
 	tcase_add_test(c, truncated);
 	tcase_add_test(c, strays);
