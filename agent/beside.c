@@ -87,6 +87,8 @@ static int beside_look(struct beside *b)
 		(r = advise_new(&b->advise, b->event, bird->sessions.items, bird->sessions.n, true,
 			 &advise)) < 0)
 		return r;
+	if (bird->control == CONFIG_CONTROL_BIRDC)
+		advise_be_frugal(b->advise);
 	advise_configure(b->advise, b->config);
 	r = bird->control == CONFIG_CONTROL_BIRDC
 		    ? client_new_birdc(&b->client, b->event, bird->socket, &ops)

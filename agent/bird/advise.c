@@ -285,10 +285,10 @@ static void advise_choose(struct advise *v)
 
 	for (size_t s = 0; s < config->n_services; s++)
 		n += config->services[s].n_prefixes;
-	stride = (n + ADVISE_PREFIXES_MAX - 1) / ADVISE_PREFIXES_MAX | 1;
+	stride = (n + v->prefixes_max - 1) / v->prefixes_max | 1;
 	for (size_t s = 0; s < config->n_services; s++) {
 		for (size_t i = 0; i < config->services[s].n_prefixes; i++)
-			if (at++ % stride == 0 && v->look.n_routes < ADVISE_PREFIXES_MAX)
+			if (at++ % stride == 0 && v->look.n_routes < v->prefixes_max)
 				v->look.routes[v->look.n_routes++].prefix =
 					&config->services[s].prefixes[i].prefix;
 	}
@@ -325,6 +325,7 @@ int advise_new(struct advise **ret, sd_event *event, char *const *patterns, size
 	v->patterns = patterns;
 	v->n_patterns = n_patterns;
 	v->once = once;
+	v->prefixes_max = ADVISE_PREFIXES_MAX;
 	r = sd_event_add_time(event, &v->timer, CLOCK_BOOTTIME, 0, 0, advise_on_timer, v);
 	if (r < 0)
 		return r;
@@ -344,6 +345,11 @@ void advise_free(struct advise *v)
 	sd_event_source_disable_unref(v->timer);
 	sd_event_unref(v->event);
 	free(v);
+}
+
+void advise_be_frugal(struct advise *v)
+{
+	v->prefixes_max = ADVISE_PREFIXES_FRUGAL;
 }
 
 void advise_configure(struct advise *v, const struct config *config)

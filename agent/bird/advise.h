@@ -19,6 +19,7 @@
 #include "agent/config/config.h"
 
 #define ADVISE_PREFIXES_MAX 64
+#define ADVISE_PREFIXES_FRUGAL 8
 #define ADVISE_TARGETS_MAX 64
 #define ADVISE_WARNINGS_MAX 32
 
@@ -49,6 +50,9 @@ struct advise_ops {
 int advise_new(struct advise **ret, sd_event *event, char *const *patterns, size_t n_patterns,
 	bool once, const struct advise_ops *ops);
 void advise_free(struct advise *v);
+
+/* Each query costs a process (birdc): ADVISE_PREFIXES_FRUGAL prefixes are enough. */
+void advise_be_frugal(struct advise *v);
 
 /* Which prefixes; the configuration must live until the next call. */
 void advise_configure(struct advise *v, const struct config *config);

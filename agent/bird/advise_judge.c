@@ -39,7 +39,7 @@ void advise_read_target(struct advise_target *t, const struct reply *reply)
 			local = true;
 		else if (strncmp(word, "Neighbor capabilities", 21) == 0)
 			local = false;
-		else if (local && strncmp(word, "Restart time:", 13) == 0 && restart)
+		else if (restart && strncmp(word, "Restart time:", 13) == 0)
 			t->graceful = true;
 		else if (strncmp(word, "Channel ", 8) == 0)
 			family = strcmp(word + 8, "ipv4") == 0	 ? 0

@@ -61,6 +61,7 @@ struct advise {
 	char *const *patterns; /* borrowed, n */
 	size_t n_patterns;
 	bool once;
+	size_t prefixes_max;
 	const struct config *config; /* borrowed */
 	struct client *client;	     /* borrowed; NULL: none */
 

@@ -190,6 +190,8 @@ int apply_new(struct apply **ret, sd_event *event, const struct config_bird *bir
 		(r = apply_add_timer(a, &a->tick, "bird-tick", apply_on_tick)) < 0 ||
 		(r = apply_add_timer(a, &a->ready_timer, "bird-ready", apply_on_ready_timer)) < 0)
 		return r;
+	if (a->birdc)
+		advise_be_frugal(a->advise);
 	*ret = TAKE_PTR(a);
 	return 0;
 }

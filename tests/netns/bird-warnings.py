@@ -150,6 +150,12 @@ def test_check():
         s.wait_gone(V4)
         done2 = check_config(s)
         check("(not_exported)" in done2.stderr, "and what will not leave", done2.stderr)
+        s.agent.config["bird"]["control"] = "birdc"
+        s.agent.write_config()
+        by_program = check_config(s)
+        check("(not_exported)" in by_program.stderr, "by the birdc program, too", by_program.stderr)
+        s.agent.config["bird"]["control"] = "socket"
+        s.agent.write_config()
         s.agent.stop()
         s.edge_bird.stop()
         alone = check_config(s)
