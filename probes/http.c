@@ -353,8 +353,8 @@ static bool set_connection(CURL *easy, struct http *h, const struct http_setting
 	       SET(CURLOPT_OPENSOCKETFUNCTION, on_open_socket);
 }
 
-/* Without a CA file where nothing is verified, and without a folder of them: libcurl keeps what it
- * has parsed only then (lib/vtls/openssl.c, Curl_ssl_setup_x509_store). */
+/* Without a CA file where nothing is verified, and without a folder of them where there is a file:
+ * libcurl keeps what it has parsed only then (lib/vtls/openssl.c, Curl_ssl_setup_x509_store). */
 static bool set_tls(CURL *easy, const struct http_settings *s)
 {
 	const char *ca = s->ca;
@@ -363,7 +363,10 @@ static bool set_tls(CURL *easy, const struct http_settings *s)
 		return false;
 	if (ca && !SET(CURLOPT_CAINFO, ca))
 		return false;
-	return SET(CURLOPT_CAPATH, NULL) && SET(CURLOPT_CA_CACHE_TIMEOUT, CA_LIFE_S) &&
+	if ((ca || !s->verify || curl_version_info(CURLVERSION_NOW)->cainfo) &&
+		!SET(CURLOPT_CAPATH, NULL))
+		return false;
+	return SET(CURLOPT_CA_CACHE_TIMEOUT, CA_LIFE_S) &&
 	       SET(CURLOPT_SSL_VERIFYPEER, s->verify ? 1L : 0L) &&
 	       SET(CURLOPT_SSL_VERIFYHOST, s->verify ? 2L : 0L) &&
 	       SET(CURLOPT_SSL_SESSIONID_CACHE, 0L);
