@@ -4,6 +4,8 @@
         to the same nginx for the same time; several rounds, one after the other, so that whatever
         the machine does meanwhile falls on both
   tls   200 https checks a second, verified, beside nothing: what a handshake costs
+  dns   200 dns checks a second over UDP, in 50 services, against one nsd; then 20 a second over TLS,
+        for what a handshake costs
   idle  50 services with three checks each a second (process, tcp, http), settled
 
 Processor time is user and system of /proc/PID/stat; memory is /proc/PID/smaps_rollup.
@@ -21,13 +23,29 @@ import time
 
 from lib import client
 from lib.agentctl import build_folder
-from lib.services import Nginx
+from lib.services import Nginx, Nsd
 from lib.site import Site
 from lib.wait import until
 
 TICK = os.sysconf("SC_CLK_TCK")
 SERVICES, PER_SERVICE = 50, 20
 RATIO, ANONYMOUS_AT_RATE, ANONYMOUS_IDLE, IDLE_CPU = 3.0, 30.0, 10.0, 0.5
+
+
+class TlsNsd(Nsd):
+    """Speaks TLS on port 853, too, with a certificate that is its own authority."""
+
+    def __init__(self, host):
+        super().__init__(host)
+        run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days",
+             "2", "-subj", "/CN=dns.example.net", "-addext", "subjectAltName=DNS:dns.example.net", "-keyout",
+             f"{self.dir}/key.pem", "-out", f"{self.dir}/cert.pem"])
+        with open(self.conf, encoding="ascii") as f:
+            text = f.read()
+        tls = (f'\tip-address: 192.0.2.53@853\n\ttls-port: 853\n\ttls-service-key: "{self.dir}/key.pem"\n'
+               f'\ttls-service-pem: "{self.dir}/cert.pem"\n')
+        with open(self.conf, "w", encoding="ascii") as f:
+            f.write(text.replace("remote-control:", tls + "remote-control:"))
 
 
 class FastNginx(Nginx):
@@ -193,6 +211,53 @@ def bench_tls(rounds, seconds):
     return with_site(checks, measured)
 
 
+def udp_datagrams(host):
+    """UDP datagrams that this host has received, queries and answers alike."""
+    names, values = [line.split() for line in host.run(["cat", "/proc/net/snmp"]).stdout.splitlines() if line[:4] == "Udp:"]
+    return int(values[names.index("InDatagrams")])
+
+
+def dns_rounds(transport, per_service, more, rounds, seconds):
+    """One agent with these checks against nsd: its samples."""
+    with Site(edges=1, services=False) as site:
+        edge = site.edges[0]
+        edge.nsd = TlsNsd(edge.host)
+        edge.nsd.start()
+        ask = {"type": "dns", "server": "192.0.2.53", "name": "health.example.net", "rrtype": "A", "transport": transport,
+               "expect": {"answers": ["192.0.2.53"], "authoritative": True}, **more(edge)}
+        edge.agent.config = config(edge.agent, lambda s: {f"ask{i}": dict(ask) for i in range(per_service)})
+        settle(site, edge)
+        samples = []
+        for _ in range(rounds):
+            before = udp_datagrams(edge.host)
+            agent, (anonymous, proportional) = measure(edge.agent.pid, seconds)
+            served = (udp_datagrams(edge.host) - before) / 2 / seconds
+            downs = sum(c["state"] != "up" for v in edge.agent.status()["services"].values() for c in v["checks"].values())
+            samples.append({"transport": transport, "agent_s": agent, "served": served, "downs": downs,
+                            "anonymous_mb": anonymous, "proportional_mb": proportional})
+            print(f"  {transport}: agent {agent / seconds:6.2%} of a core, anonymous {anonymous:.1f} MB, proportional "
+                  f"{proportional:.1f} MB" + (f", {served:.0f} queries a second" if transport == "udp" else ""), flush=True)
+        return samples
+
+
+def bench_dns(rounds, seconds):
+    udp = dns_rounds("udp", 4, lambda edge: {}, rounds, seconds)
+    tls = dns_rounds(
+        "tls", 1,
+        lambda edge: {"tls_name": "dns.example.net", "ca": f"{edge.nsd.dir}/cert.pem", "interval": "2500ms",
+                      "fast_interval": "2500ms"},
+        rounds, seconds,
+    )
+    used = {t: statistics.median(s["agent_s"] for s in samples) / seconds for t, samples in (("udp", udp), ("tls", tls))}
+    anonymous, served = max(s["anonymous_mb"] for s in udp), min(s["served"] for s in udp)
+    return udp + tls, [
+        (f"{served:.0f} of 200 queries a second were answered", served > 0.97 * 200),
+        (f"anonymous memory {anonymous:.1f} MB with {SERVICES} services", anonymous < ANONYMOUS_IDLE),
+        (f"{max(s['downs'] for s in udp + tls)} checks are down", not any(s["downs"] for s in udp + tls)),
+        (f"{used['udp'] / 200 * 1e6:.0f} us of processor time a query over UDP, {used['tls'] / 20 * 1e6:.0f} us over TLS", True),
+    ]
+
+
 def bench_idle(rounds, seconds):
     def measured(site, edge):
         samples = []
@@ -229,7 +294,7 @@ def idle(rounds, seconds):
     return first[0] + second[0], first[1] + memory_only
 
 
-SCENARIOS = {"http": bench_http, "tls": bench_tls, "idle": idle}
+SCENARIOS = {"http": bench_http, "tls": bench_tls, "dns": bench_dns, "idle": idle}
 
 
 def main():
