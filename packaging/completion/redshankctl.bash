@@ -19,7 +19,7 @@ _redshankctl_names()
 
 _redshankctl()
 {
-	local word=${COMP_WORDS[COMP_CWORD]} line=${COMP_LINE:0:COMP_POINT} words=() command= socket=() i n
+	local word=${COMP_WORDS[COMP_CWORD]} line=${COMP_LINE:0:COMP_POINT} words=() command="" socket=() i n
 
 	# Prefixes hold colons, at which readline breaks words: the line is split here, at blanks.
 	read -ra words <<<"$line"

@@ -179,6 +179,24 @@ def test_remove(site):
     check(site.shell("pidof redshankd; true") == "", "nothing runs")
 
 
+def test_remove_keep(site):
+    """What on_stop keeps stays announced after a removal, and that is said."""
+    keep = json.loads(json.dumps(site.config))
+    keep["services"]["dns"]["on_stop"] = "keep"
+    site.configure(json.dumps(keep))
+    site.dpkg("-i", "/opt/redshank.deb")
+    site.machine.systemctl("start", "redshank.service")
+    site.wait_announced(DNS, "edge1")
+    eventually(site.settled, what="settled")
+    said = site.dpkg("-r", "redshank")
+    check("stay announced" in said, "that they stay is said", said)
+    check("edge1" in site.routes(DNS), "still announced", site.routes(DNS))
+    advice = said.split("to withdraw them, too: ")[1].splitlines()[0]
+    site.shell(advice)
+    eventually(lambda: "edge1" not in site.routes(DNS), what="the advice withdraws them")
+    site.configure(json.dumps(site.config))
+
+
 def test_purge(site):
     """Installed again and purged while it announces: withdrawn, and nothing is left but the user."""
     site.dpkg("-i", "/opt/redshank.deb")

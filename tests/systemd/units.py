@@ -15,6 +15,8 @@ from lib.machinesite import CONFIG, MachineSite
 
 DNS = "192.0.2.53/32"
 UNIT = os.path.join(ROOT, "systemd", "redshank.service")
+EXAMPLE = os.path.join(ROOT, "docs", "examples", "capabilities.conf")
+CAP_NET_ADMIN = 12
 EXPOSURE = 1.8  # of 10, as systemd-analyze counts
 
 # nsd is another user's process; the command runs under the agent's rules.
@@ -76,6 +78,32 @@ def test_rules(site):
     check("redshank" in reason, "its commands are redshank, too", reason)
     check(site.machine.run(["stat", "-c", "%U %a", "/var/lib/redshank"]).stdout.split() == ["redshank", "750"],
           "a folder for its state")
+
+
+def test_dropin(site):
+    """Every line of the example of a drop-in is one that systemd knows, and a capability by it is there."""
+    with open(EXAMPLE, encoding="utf-8") as f:
+        example = re.sub(r"^#(?=\w+=)", "", f.read(), flags=re.M)
+    copy = site.router.path("redshank.service")
+    os.mkdir(copy + ".d")
+    with open(copy + ".d/capabilities.conf", "w", encoding="utf-8") as f:
+        f.write(example)
+    done = analyze("verify", "--man=no", copy)
+    check(done.returncode == 0 and not done.stderr, "verify is silent", done.stderr)
+    check(example.count("\nAmbientCapabilities=") == 2, "the example's lines are found", example)
+    site.machine.write(
+        "/run/systemd/system/redshank.service.d/capabilities.conf",
+        "[Service]\nAmbientCapabilities=CAP_NET_ADMIN\nCapabilityBoundingSet=CAP_NET_ADMIN\n",
+    )
+    site.machine.systemctl("daemon-reload")
+    site.machine.systemctl("restart", "redshank.service")
+    eventually(lambda: healthy(site), what="every check is up")
+    status = site.machine.run(["grep", "^Cap", f"/proc/{agent_pid(site)}/status"]).stdout
+    sets = dict(line.split(":\t") for line in status.splitlines())
+    check(all(int(sets[w], 16) == 1 << CAP_NET_ADMIN for w in ("CapEff", "CapBnd", "CapAmb")), "that one alone", sets)
+    site.machine.run(["rm", "/run/systemd/system/redshank.service.d/capabilities.conf"])
+    site.machine.systemctl("daemon-reload")
+    site.machine.systemctl("restart", "redshank.service")
 
 
 def test_order(site):

@@ -41,8 +41,10 @@ def check_page(page):
     for piece in wanted:
         if squeezed(piece).rstrip(".") not in rendered:
             problems.append(f"{page}: lost: {piece.strip()}")
+    name = page.rsplit(".", 1)[0]
+    about = re.search(rf"^{re.escape(name)} - (.*)|^# \S+: (.*)", text, re.M)
     whatis = subprocess.run(["lexgrog", BUILT / page], capture_output=True, text=True, check=False).stdout
-    if f'"{page.rsplit(".", 1)[0]} - ' not in whatis.splitlines()[0]:
+    if f'"{name} - {about[1] or about[2]}"' not in whatis.splitlines()[0]:
         problems.append(f"{page}: mandb finds no name in it: {whatis}")
     if len(wanted) < 5:
         problems.append(f"{page}: hardly anything to look for: {wanted}")
