@@ -63,6 +63,7 @@ struct agent {
 	sd_event_source *deadline;
 	sd_event_source *stop_timer;
 	bool ready; /* what BIRD does is known; the engine decides */
+	int early;  /* a HUP or TERM that came before that and is to come again; 0: none */
 	bool stopping;
 	bool withdrew; /* the stop did, and BIRD was told */
 	bool leaving;  /* nothing is waited for any more but the grace */
@@ -298,6 +299,8 @@ static void agent_on_ready(void *userdata)
 	apply_flush(a->apply);
 	checks_start(a->checks);
 	notify_ready();
+	if (a->early != 0)
+		(void)raise(a->early);
 	log_notice("watching %zu services", a->config->n_services);
 }
 
@@ -359,13 +362,23 @@ static int agent_on_stop_timeout(sd_event_source *source, uint64_t us, void *use
 	return agent_leave_unconfirmed(userdata);
 }
 
+/* A signal that cannot be acted upon yet is sent again in a second at most. TERM outdoes HUP. */
+static int agent_come_again(struct agent *a, int number)
+{
+	if (a->early != SIGTERM)
+		a->early = number;
+	return 0;
+}
+
 /* TERM, INT. A second one does not wait for BIRD. */
 static int agent_on_stop(sd_event_source *source, const struct signalfd_siginfo *si, void *userdata)
 {
 	struct agent *a = userdata;
 
-	if (a->leaving || !a->ready)
+	if (a->leaving || (!a->ready && a->early == SIGTERM))
 		return sd_event_exit(a->event, 0);
+	if (!a->ready) /* What is announced is not known, and would stay without anybody. */
+		return agent_come_again(a, SIGTERM);
 	if (a->stopping)
 		return agent_leave_unconfirmed(a);
 	log_notice("stopping: each service by its on_stop");
@@ -481,8 +494,10 @@ static int agent_on_reload(
 	struct problems problems;
 	int r;
 
-	if (a->stopping || !a->ready)
+	if (a->stopping)
 		return 0;
+	if (!a->ready)
+		return agent_come_again(a, SIGHUP);
 	notify_reloading();
 	problems_init(&problems);
 	r = config_load(a->config_path, probe_types, &config, &problems);
@@ -652,7 +667,8 @@ static int agent_init(struct agent *a)
 	r = checks_new(&a->checks, &a->host, a->config, &checks_ops);
 	if (r < 0)
 		return r;
-	r = watchdog_new(&a->watchdog, a->event, a->checks, (const struct config *const *)&a->config);
+	r = watchdog_new(
+		&a->watchdog, a->event, a->checks, (const struct config *const *)&a->config);
 	if (r < 0)
 		return r;
 	r = agent_prepare_engine(a->config, &change);
