@@ -142,6 +142,21 @@ def test_watchdog(site):
     check(site.wire.since(begun, edge="edge1") == [], "no UPDATE", site.wire.since(begun, edge="edge1"))
 
 
+def test_bird_stays_stopped(site):
+    """A BIRD that somebody has stopped is not started by an agent that crashes, restarts or starts."""
+    site.machine.systemctl("stop", "bird.service")
+    pid = agent_pid(site)
+    site.machine.run(["kill", "-9", pid])
+    eventually(lambda: agent_pid(site) not in (pid, "0"), what="another agent")
+    site.machine.systemctl("restart", "redshank.service")
+    eventually(lambda: site.status()["bird"]["link"] == "away", what="the agent runs, without BIRD")
+    state = site.machine.systemctl("is-active", "bird.service", check=False)
+    check(state == "inactive", "bird.service is left as it was", state)
+    site.machine.systemctl("start", "bird.service")
+    site.wait_sessions(["edge1"])
+    site.wait_announced(DNS, "edge1")
+
+
 def test_keeps_trying(site):
     """An agent that cannot start is tried again for as long as it takes."""
     before = restarts(site)
