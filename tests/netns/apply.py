@@ -128,8 +128,9 @@ def test_own_table(site):
     own = plain.replace("protocol device", OWN_TABLE + "protocol device", 1)
     own = own.replace("ipv4 { import none; export where", "ipv4 { table uplinks; import none; export where", 1)
     edge.bird.write_config(own)
-    edge.bird.configure()
-    site.wait_sessions()
+    begun = time.time()
+    edge.bird.configure()  # another table restarts the session
+    site.wire.wait_announce("edge1", DNS, since=begun)
     edge.agent.wait_prefix(DNS, announced=True, exported=1, timeout=5)
     begun = edge.nsd.kill()
     site.wire.wait_withdraw("edge1", DNS, since=begun)
