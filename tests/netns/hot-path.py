@@ -23,6 +23,7 @@ from lib.wire import ANNOUNCE, WITHDRAW
 DNS, DNS6, WEB = "192.0.2.53/32", "2001:db8::53/128", "192.0.2.80/32"
 FAMINE, PLENTY = signal.SIGRTMIN + 1, signal.SIGRTMIN + 2
 MANY = 2000  # prefixes
+CROWD = 100  # services
 
 # What may stand between the return of epoll_wait(2) and the send(2): the loop's own reads of its
 # timer and clocks, the end of the pidfd, the rename.
@@ -153,6 +154,34 @@ def test_no_memory(site):
     check(edge.agent.text()[mark:].count("fragment dns.conf removed") == 1, "said once", edge.agent.text()[mark:])
     edge.agent.send_signal(PLENTY)
     all_up(site)
+
+
+def test_many_at_once(site):
+    """Without memory, and more services die at once than commands were laid by for: all are withdrawn."""
+    all_up(site)
+    edge = site.edges[0]
+    folder = edge.host.path("pids")
+    os.mkdir(folder)
+    crowd = edge.host.start(
+        ["sh", "-c", f"for i in $(seq {CROWD}); do sleep 600 & echo $! >{folder}/$i; done; wait"], "crowd.log"
+    )
+    eventually(lambda: len(os.listdir(folder)) == CROWD, 10, "all have begun")
+    prefixes = [f"198.18.255.{i}/32" for i in range(1, CROWD + 1)]
+    for i, prefix in enumerate(prefixes, 1):
+        edge.agent.config["services"][f"crowd{i}"] = {
+            "prefixes": {prefix: {"weight": 5, "address_check": False}},
+            "checks": {"process": {"type": "process", "pidfile": f"{folder}/{i}"}},
+        }
+    edge.agent.reload()
+    for prefix in prefixes:
+        edge.agent.wait_prefix(prefix, timeout=20, announced=True, exported=1)
+    edge.agent.wait_status(lambda s: s["bird"]["settled"], timeout=20, what="settled")
+    edge.agent.send_signal(FAMINE)
+    killed = crowd.kill()
+    withdrawn_alone(site, killed, prefixes)
+    edge.agent.send_signal(PLENTY)
+    edge.agent.config = edge.agent.default_config()
+    edge.agent.reload()
 
 
 def test_no_descriptors(site):
