@@ -23,6 +23,8 @@
  * does not exist, GnuTLS knows another place, and they are read once. */
 #define HOST_CERTIFICATES "/etc/ssl/certs/ca-certificates.crt"
 
+#define WARNINGS_MAX 8
+
 struct tls_trust {
 	struct tls_trust *next;
 	unsigned references;
@@ -285,18 +287,22 @@ static int fail(struct tls *t, int code, struct error *ret_error)
 	}
 }
 
+/* Alerts that are mere warnings are passed over, a few of them. */
 int tls_handshake(struct tls *t, struct error *ret_error)
 {
-	int r;
+	int r = 0;
 
-	do {
+	for (int i = 0; i < WARNINGS_MAX; i++) {
 		t->errnum = 0;
 		r = gnutls_handshake(t->session);
-	} while (r < 0 && r != GNUTLS_E_AGAIN && !gnutls_error_is_fatal(r));
-	if (r < 0)
-		return fail(t, r, ret_error);
-	t->shaken = true;
-	return 0;
+		if (r >= 0) {
+			t->shaken = true;
+			return 0;
+		}
+		if (r == GNUTLS_E_AGAIN || gnutls_error_is_fatal(r))
+			break;
+	}
+	return fail(t, r, ret_error);
 }
 
 ssize_t tls_send(struct tls *t, const void *data, size_t n, struct error *ret_error)
