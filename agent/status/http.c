@@ -13,8 +13,9 @@
  * which libmicrohttpd sees as a client that went away.
  *
  * Memory that clients can take: HTTP_REQUEST_MAX for each connection, and HTTP_DOCUMENTS_MAX
- * documents however slowly they are read. What one asks to be explained is made for that request,
- * at most HTTP_EXPLAINS_MAX in a pass, so that no crowd of clients makes a death wait. The document
+ * documents however slowly they are read. What one asks to be explained is made for that request
+ * alone, once in a pass for each listener, so that no crowd of clients makes a death wait, and none
+ * on TCP shuts out the operator; who comes too often is told to ask again. The status document
  * is rendered at most once in a pass of the loop and shared by the requests of that pass; when all
  * places are taken by slow readers, the newest of them is served again, and its own `time` says how
  * old it is.
@@ -37,8 +38,7 @@
 #define HTTP_REQUEST_MAX 8192	/* bytes of request line and headers */
 #define HTTP_DEADLINE_MS 10000	/* from accept to the last byte */
 #define HTTP_DOCUMENTS_MAX 4
-#define HTTP_EXPLAINS_MAX 2 /* in one pass of the loop: each is made for its request alone */
-#define HTTP_REST_MS 1000   /* of a listener whose accept failed */
+#define HTTP_REST_MS 1000 /* of a listener whose accept failed */
 
 enum http_kind {
 	HTTP_UNIX,
@@ -59,6 +59,7 @@ struct http_listener {
 	int fd; /* owned; -1: not configured */
 	sd_event_source *source;
 	struct monotime rests_until; /* never: does not rest */
+	bool explained;		     /* something, in this pass */
 	size_t n_connections;
 	struct http_connection connections[HTTP_CONNECTIONS_MAX];
 };
@@ -81,7 +82,6 @@ struct http {
 	struct MHD_Response *newest; /* our reference, or NULL */
 	bool newest_is_fresh;	     /* rendered in this pass */
 	unsigned n_documents;	     /* alive, ours and those of slow readers */
-	unsigned n_explained;	     /* in this pass */
 };
 
 /* --- responses --- */
@@ -174,6 +174,33 @@ static enum MHD_Result answer_status(struct http *h, struct MHD_Connection *conn
 	return MHD_queue_response(connection, MHD_HTTP_OK, h->newest);
 }
 
+static struct http_connection *connection_by_fd(
+	struct http *h, int fd, struct http_listener **ret_listener)
+{
+	for (size_t k = 0; k < HTTP_N_KINDS; k++)
+		for (size_t i = 0; i < HTTP_CONNECTIONS_MAX; i++) {
+			struct http_connection *c = &h->listeners[k].connections[i];
+
+			if (!c->used || c->fd != fd)
+				continue;
+			*ret_listener = &h->listeners[k];
+			return c;
+		}
+	return NULL;
+}
+
+static struct http_listener *listener_of(struct http *h, struct MHD_Connection *connection)
+{
+	const union MHD_ConnectionInfo *info =
+		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+	struct http_listener *l = NULL;
+
+	assert(info);
+	(void)connection_by_fd(h, info->connect_fd, &l);
+	assert(l);
+	return l;
+}
+
 /* `name` of the query, decoded by libmicrohttpd. NULL where it is none: missing, empty, too long,
  * or with a NUL in it. */
 static const char *query_name(struct MHD_Connection *connection)
@@ -192,16 +219,20 @@ static enum MHD_Result answer_explain(struct http *h, struct MHD_Connection *con
 {
 	const char *name = query_name(connection);
 	struct MHD_Response *response;
+	struct http_listener *l;
 	enum MHD_Result r;
 	bool found = false;
 
 	if (!name)
 		return answer_error(connection, MHD_HTTP_BAD_REQUEST, NULL,
 			"expected ?name=SERVICE or ?name=PREFIX, at most 64 bytes");
-	if (h->n_documents >= HTTP_DOCUMENTS_MAX || h->n_explained >= HTTP_EXPLAINS_MAX)
+	l = listener_of(h, connection);
+	/* One place is kept for the Unix socket. */
+	if (l->explained ||
+		h->n_documents >= HTTP_DOCUMENTS_MAX + (l == &h->listeners[HTTP_UNIX] ? 1U : 0U))
 		return answer_error(connection, MHD_HTTP_SERVICE_UNAVAILABLE, NULL,
 			"too many ask at once; ask again");
-	h->n_explained++;
+	l->explained = true;
 	response = document_response(h, h->ops.explain(h->ops.userdata, name, &found));
 	if (!response)
 		return answer_error(
@@ -239,21 +270,6 @@ static enum MHD_Result on_request(void *userdata, struct MHD_Connection *connect
 }
 
 /* --- connections --- */
-
-static struct http_connection *connection_by_fd(
-	struct http *h, int fd, struct http_listener **ret_listener)
-{
-	for (size_t k = 0; k < HTTP_N_KINDS; k++)
-		for (size_t i = 0; i < HTTP_CONNECTIONS_MAX; i++) {
-			struct http_connection *c = &h->listeners[k].connections[i];
-
-			if (!c->used || c->fd != fd)
-				continue;
-			*ret_listener = &h->listeners[k];
-			return c;
-		}
-	return NULL;
-}
 
 static void connection_release(struct http_listener *l, struct http_connection *c)
 {
@@ -352,7 +368,8 @@ static void http_pass(struct http *h)
 	(void)MHD_run(h->daemon);
 	connections_sweep(h);
 	h->newest_is_fresh = false;
-	h->n_explained = 0;
+	for (size_t k = 0; k < HTTP_N_KINDS; k++)
+		h->listeners[k].explained = false;
 	if (h->newest && h->n_documents < HTTP_DOCUMENTS_MAX) {
 		MHD_destroy_response(h->newest);
 		h->newest = NULL;

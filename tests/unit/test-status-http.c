@@ -296,28 +296,31 @@ START_TEST (what_is_to_be_explained) {
 }
 END_TEST
 
-/* Each answer is made for its request while the loop waits, so a crowd gets two and is sent away.
- */
+/* Each answer is made for its request while the loop waits: of a crowd one is served in a pass, the
+ * others are sent away; and a crowd on TCP is none of the operator's. */
 START_TEST (a_crowd_that_asks_at_once) {
 	static const char request[] = "GET /v1/explain?name=dns HTTP/1.1\r\nHost: x\r\n\r\n";
 	enum { CROWD = 12 };
-	int fds[CROWD];
+	int fds[CROWD], operators = connect_unix();
 	unsigned served = 0, sent_away = 0;
+	const char *answer;
 
 	for (int i = 0; i < CROWD; i++)
-		fds[i] = connect_unix();
+		fds[i] = connect_tcp();
 	turn_for(100);
 	for (int i = 0; i < CROWD; i++)
 		ck_assert_int_gt(send(fds[i], request, strlen(request), 0), 0);
+	answer = ask_fd(operators, request);
+	ck_assert_starts(answer, "HTTP/1.1 200 ");
+	explains--;
 	for (int i = 0; i < CROWD; i++) {
-		const char *answer = ask_fd(fds[i], "");
-
+		answer = ask_fd(fds[i], "");
 		served += strncmp(answer, "HTTP/1.1 200 ", 13) == 0;
 		sent_away += strncmp(answer, "HTTP/1.1 503 ", 13) == 0;
 	}
 	ck_assert_uint_eq(served, explains);
 	ck_assert_uint_eq(served + sent_away, CROWD);
-	ck_assert_uint_ge(served, 2);
+	ck_assert_uint_ge(served, 1);
 	ck_assert_uint_ge(sent_away, CROWD / 2);
 	ck_assert_starts(ask(request), "HTTP/1.1 200 ");
 }
