@@ -172,12 +172,20 @@ def test_many_at_once(site):
             "prefixes": {prefix: {"weight": 5, "address_check": False}},
             "checks": {"process": {"type": "process", "pidfile": f"{folder}/{i}"}},
         }
+    # Every process is held twice, so that twice as much happens at once as ever before.
+    prefixes.append("198.18.254.1/32")
+    edge.agent.config["services"]["herd"] = {
+        "prefixes": {prefixes[-1]: {"weight": 5, "address_check": False}},
+        "checks": {"process": {"type": "process", "executable": "sleep", "count": CROWD}},
+    }
     edge.agent.reload()
     for prefix in prefixes:
         edge.agent.wait_prefix(prefix, timeout=20, announced=True, exported=1)
     edge.agent.wait_status(lambda s: s["bird"]["settled"], timeout=20, what="settled")
     edge.agent.send_signal(FAMINE)
+    edge.agent.send_signal(signal.SIGSTOP)
     killed = crowd.kill()
+    edge.agent.send_signal(signal.SIGCONT)
     withdrawn_alone(site, killed, prefixes)
     edge.agent.send_signal(PLENTY)
     edge.agent.config = edge.agent.default_config()
