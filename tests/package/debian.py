@@ -200,6 +200,9 @@ def test_remove_keep(site):
 def test_purge(site):
     """Installed again and purged while it announces: withdrawn, and nothing is left but the user."""
     site.dpkg("-i", "/opt/redshank.deb")
+    site.dpkg("-i", "/opt/newer.deb")
+    check(site.machine.systemctl("is-active", "redshank.service", check=False) == "inactive",
+          "one that somebody stopped is not started by an install or an upgrade")
     site.machine.systemctl("start", "redshank.service")
     site.wait_announced(DNS, "edge1")
     begun = time.time()
