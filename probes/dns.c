@@ -358,7 +358,8 @@ static enum progress fail_end(struct probe *p)
 
 static enum progress start_stream(struct probe *p);
 
-/* Judges one message, and ends the attempt, starts it over TCP, or (UDP alone) lets it wait. */
+/* Judges one message, and ends the attempt, starts it over TCP, or (UDP alone) lets it wait. The
+ * message may be the attempt's own: it is gone on return, except while the attempt waits. */
 static enum progress judge(struct probe *p, const uint8_t *wire, size_t n)
 {
 	char reason[PROBE_REASON_MAX];
@@ -530,13 +531,9 @@ static enum progress read_answer(struct probe *p)
 {
 	struct dns *d = p->state;
 	size_t length = length_of_answer(d);
-	_cleanup_free_ uint8_t *answer = NULL;
 	enum progress progress = move(p, false, d->answer, length, &d->n_answer);
 
-	if (progress != PROGRESS_ON)
-		return progress;
-	answer = TAKE_PTR(d->answer); /* the check may be gone after the report */
-	return judge(p, answer, length);
+	return progress == PROGRESS_ON ? judge(p, d->answer, length) : progress;
 }
 
 /* ---- all three ---- */
