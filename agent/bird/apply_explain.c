@@ -116,6 +116,7 @@ void apply_explain(
 		.folder = a->folder,
 		.fragment = explain_fragment(a, s),
 		.read = p->sessions_version != 0 && p->sessions_version == a->sessions_version,
+		.reading = p->read_wanted || p->reading,
 	};
 	for (size_t i = 0; i < s->n_protocols; i++)
 		if (apply_protocol_holds(s->protocols[i], prefix) &&

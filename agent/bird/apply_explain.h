@@ -43,6 +43,7 @@ struct apply_explained {
 	enum apply_step step;
 	struct monotime at; /* never: now */
 	bool read;	    /* the sessions below were asked as they are now */
+	bool reading; /* again: what apply_observed() tells may be of before the last change */
 };
 
 void apply_explain(

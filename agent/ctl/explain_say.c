@@ -160,6 +160,15 @@ static enum text_colour say_state(const struct explain *e, struct buffer *b, con
 					  ? say_withdrawn(b, prefix)
 					  : say_announced(e, b, prefix);
 
+	/* What was told to BIRD a moment ago is not read back yet: that is no alarm. */
+	if (colour == TEXT_RED && json_is_true(explain_get(prefix, "reading"))) {
+		buffer_clear(b);
+		say(b,
+			"should be %s; BIRD is being read again, and was read last before that was "
+			"wanted",
+			explain_is(prefix, "wanted", "withdraw") ? "withdrawn" : "announced");
+		colour = TEXT_YELLOW;
+	}
 	say(b, ".");
 	return colour;
 }

@@ -364,6 +364,7 @@ static void put_prefix(struct document *d, size_t service, size_t index)
 	json_write_string(w, "weight_from", p->weight_is_of_node ? "node" : "service");
 	json_write_number(w, "own_weight", p->own_weight);
 	put_protocols(d, &e);
+	json_write_bool(w, "reading", e.reading);
 	put_sessions(d, "exported_to", service, index, e.read, APPLY_EXPORT_YES);
 	put_sessions(d, "not_exported_to", service, index, e.read, APPLY_EXPORT_NO);
 	put_others(d, service, index, e.read);

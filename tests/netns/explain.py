@@ -293,6 +293,39 @@ def test_dead_at_the_start(site):
     edge.nginx.start()
 
 
+def test_many(site):
+    """Hundreds of prefixes die together: one paragraph, and what is not read back yet is no alarm."""
+    edge = site.edges[0]
+
+    def many(config):
+        config["services"]["web"]["prefixes"] = {
+            f"10.1.{i // 256}.{i % 256}/32": {"weight": 100, "address_check": False} for i in range(600)
+        }
+
+    agent = restart(site, many)
+    agent.wait_status(
+        lambda s: all(p["exported"] == 1 for p in s["services"]["web"]["prefixes"].values()), 20, "all are exported"
+    )
+    _, text = wait_explained(agent, "web", "600 prefixes: 10.1.0.0/32,", "and 592 more", "protocol redshank:web:* is up")
+    _, text = wait_explained(agent, "10.1.1.1", "protocol redshank:web:v4 is up")
+    edge.nginx.kill()
+    seen = []
+
+    def all_read():
+        document = json.loads(agent.get("/v1/explain?name=web")[1])
+        for name, p in document["services"]["web"]["prefixes"].items():
+            down = all(q["state"] == "down" for q in p["protocols"].values())
+            stale = down and p["wanted"] == "withdraw" and (p["announced"] or p["exported"] != 0)
+            check(not stale or p["reading"], "what is of before is said to be", name, p)
+            seen.append(stale)
+        return all(p["exported"] == 0 for p in document["services"]["web"]["prefixes"].values())
+
+    eventually(all_read, 10, "all are read back", every=0)
+    check(any(seen), "some were seen before they were read back")
+    wait_explained(agent, "web", "600 prefixes:", "withdrawn, as it should be.")
+    edge.nginx.start()
+
+
 def test_stopping(site):
     """The agent is on its way out, and BIRD does not answer: rule 0, and what it waits for."""
     edge, agent = site.edges[0], healthy(site)

@@ -342,6 +342,7 @@ START_TEST (protocols_sessions_and_others) {
 	ck_assert_uint_eq(json_array_size(PREFIX("not_exported_to")), 1);
 	ck_assert_text(json_array_get(PREFIX("not_exported_to"), 0), "b");
 	ck_assert_uint_eq(json_array_size(PREFIX("others")), 2);
+	ck_assert(json_is_false(PREFIX("reading")));
 	ck_assert(json_is_true(json_object_get(json_array_get(PREFIX("others"), 1), "best")));
 	ck_assert(json_is_true(PREFIX("more_others")));
 	ck_assert_text(at(PREFIX("protocols"), "redshank:dns:x", "state", NULL), "up");
@@ -352,9 +353,11 @@ START_TEST (protocols_sessions_and_others) {
 	json_decref(d);
 
 	fake_explained.read = false;
+	fake_explained.reading = true;
 	fake_explained.protocols[0].seen = PLAN_SEEN_UNKNOWN;
 	fake_explained.protocols[0].loaded = APPLY_UNKNOWN;
 	d = make("dns", true);
+	ck_assert(json_is_true(PREFIX("reading")));
 	ck_assert(json_is_null(PREFIX("exported_to")));
 	ck_assert(json_is_null(PREFIX("not_exported_to")));
 	ck_assert(json_is_null(PREFIX("others")));
