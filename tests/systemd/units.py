@@ -76,6 +76,10 @@ def test_rules(site):
     check(ids[1] in facts["Groups"].split(), "is in group bird", facts["Groups"])
     reason = site.status()["services"]["dns"]["checks"]["command"]["reason"]
     check("redshank" in reason, "its commands are redshank, too", reason)
+    socket = site.machine.run(["stat", "-c", "%U:%G %a", "/run/redshank/status.sock"]).stdout.strip()
+    check(socket == "redshank:redshank 660", "the status socket is its group's", socket)
+    refused = [line for line in site.machine.journal("redshank.service").splitlines() if "not permitted" in line]
+    check(not refused, "nothing that the agent does is against the rules", refused)
     check(site.machine.run(["stat", "-c", "%U %a", "/var/lib/redshank"]).stdout.split() == ["redshank", "750"],
           "a folder for its state")
 
