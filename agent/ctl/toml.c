@@ -343,8 +343,12 @@ json_t *toml_parse(const char *text, unsigned *ret_line, struct error *ret_error
 
 	p.word = word;
 	p.root = p.here = node_new("table", import_json(json_object()), 1);
-	for (skip_lines(&p); good && *p.c; skip_lines(&p))
+	skip_lines(&p);
+	while (good && *p.c) {
 		good = *p.c == '[' ? read_header(&p) : read_pair(&p);
+		if (good)
+			skip_lines(&p);
+	}
 	if (good)
 		return p.root;
 	*ret_line = p.line;
