@@ -180,7 +180,7 @@ static int run_import(const struct command_options *options, int argc, char **ar
 static const struct command commands[] = {
 	{"status", "[SERVICE|PREFIX]", "what is wanted, announced and exported, and why",
 		run_status},
-	{"explain", "SERVICE|PREFIX", "which rule decided, what is behind it, and what comes next",
+	{"explain", "SERVICE|PREFIX", "why: the rule, what is behind it, what comes next",
 		run_explain},
 	{"version", "", "the version of this program", run_version},
 	{"import", "PEER FILE...",

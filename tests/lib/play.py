@@ -79,7 +79,8 @@ The site stays up until Ctrl-C, and what the router and the client see is told h
 In another terminal (weights: edge1 100, edge2 200; the lowest serves):
 
   in={path}
-  $in edge1 redshankctl status            what edge1 wants, announces and exports, and why
+  $in edge1 redshankctl status            what edge1 wants, announces and exports
+  $in edge1 redshankctl explain dns       why, what is behind it, and what happens next
   $in edge1 kill nsd                      and $in edge1 start nsd
   $in edge1 freeze nginx                  and $in edge1 thaw nginx
   $in edge1 break-conf                    then kill something; and $in edge1 mend-conf
