@@ -8,6 +8,7 @@ namespace of the lab; nothing of the host's systemd takes part. Files are handed
 path: text. What boots, writes and starts in there ends with the lab (guardian.py).
 """
 
+import contextlib
 import os
 import subprocess
 
@@ -115,6 +116,9 @@ class Machine:
     def close(self):
         if self.process.alive():
             self.process.kill()
+        for left in (f"propagate/{self.name}", f"unix-export/{self.name}"):
+            with contextlib.suppress(OSError):  # nspawn's own, empty, and only there if it was killed
+                os.rmdir(os.path.join("/run/systemd/nspawn", left))
         if self.own_lab:
             self.lab.close()
 
