@@ -28,6 +28,7 @@ static void advise_next(struct advise *v);
 
 static void advise_at(struct advise *v, uint64_t ms)
 {
+	v->due = monotime_add_ms(clock_monotime(), ms);
 	(void)sd_event_source_set_time_relative(v->timer, ms * 1000);
 	(void)sd_event_source_set_enabled(v->timer, SD_EVENT_ONESHOT);
 }
@@ -89,6 +90,7 @@ static bool advise_tell(struct advise *v)
 static void advise_end(struct advise *v)
 {
 	v->looking = false;
+	v->ended = clock_monotime();
 	advise_judge(v);
 	advise_at(v, advise_tell(v) ? ADVISE_CONFIRM_MS : ADVISE_EVERY_MS);
 	if (v->ops.looked)
@@ -379,8 +381,12 @@ void advise_lost(struct advise *v)
 
 void advise_soon(struct advise *v)
 {
-	if (v->client && !v->looking)
-		advise_at(v, ADVISE_FIRST_MS);
+	struct monotime due = monotime_max(monotime_add_ms(clock_monotime(), ADVISE_FIRST_MS),
+		monotime_add_ms(v->ended, ADVISE_GAP_MS));
+
+	/* Never later than it would be anyway, however often this is called. */
+	if (v->client && !v->looking && monotime_before(due, v->due))
+		advise_at(v, monotime_since_us(clock_monotime(), due) / 1000);
 }
 
 /* "Disabling protocol NAME", "Enabling protocol NAME" (nest/proto.c of BIRD 2). */

@@ -26,6 +26,7 @@
 #define ADVISE_FIRST_MS 1000
 #define ADVISE_CONFIRM_MS 1500
 #define ADVISE_EVERY_MS 60000
+#define ADVISE_GAP_MS 3000 /* at least, however often somebody reconfigures */
 
 struct advise_warning {
 	const char *code; /* a word of the manual's table */

@@ -65,6 +65,7 @@ struct advise {
 	const struct config *config; /* borrowed */
 	struct client *client;	     /* borrowed; NULL: none */
 
+	struct monotime due, ended; /* the next look, and the last one */
 	bool looking;
 	bool asked;	/* a query is under way */
 	unsigned stale; /* answers to come of looks that were given up */

@@ -245,6 +245,21 @@ START_TEST (a_passing_state_is_not_told) {
 }
 END_TEST
 
+/* Somebody reconfigures all the time: looked at again, and not all the time. */
+START_TEST (reconfigured_all_the_time) {
+	struct monotime end;
+
+	start(false);
+	ck_assert(LOOP_UNTIL(event, n_looked == 1, 3000));
+	end = monotime_add_ms(clock_monotime(), ADVISE_GAP_MS + 500);
+	while (!monotime_reached(end, clock_monotime())) {
+		advise_soon(advise);
+		(void)sd_event_run(event, 20000);
+	}
+	ck_assert_uint_eq(n_looked, 2);
+}
+END_TEST
+
 /* Three times or more, and only of what makes routes and is not ours. */
 START_TEST (toggles) {
 	say("show protocols",
@@ -303,6 +318,7 @@ int main(void)
 	tcase_add_loop_test(tests, each_fault, 0, ELEMENTSOF(faults));
 	tcase_add_test(tests, graceful_of_the_other_end);
 	tcase_add_test(tests, a_passing_state_is_not_told);
+	tcase_add_test(tests, reconfigured_all_the_time);
 	tcase_add_test(tests, toggles);
 	tcase_add_test(tests, bounded);
 	tcase_add_test(tests, reload_in_a_look);
