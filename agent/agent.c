@@ -535,6 +535,7 @@ static struct document_facts agent_facts(struct agent *a)
 		.check_reason = agent_check_reason,
 		.check_view = agent_check_view,
 		.userdata = a,
+		.ready = a->ready,
 		.stopping = a->stopping,
 	};
 }

@@ -154,12 +154,22 @@ static enum text_colour say_announced(
 	return demoted ? TEXT_YELLOW : TEXT_GREEN;
 }
 
+/* The agent has not taken over yet what BIRD was found doing. */
+static bool is_starting(const struct explain *e)
+{
+	return json_is_false(explain_get(e->document, "ready"));
+}
+
 static enum text_colour say_state(const struct explain *e, struct buffer *b, const json_t *prefix)
 {
-	enum text_colour colour = explain_is(prefix, "wanted", "withdraw")
-					  ? say_withdrawn(b, prefix)
-					  : say_announced(e, b, prefix);
+	enum text_colour colour;
 
+	if (is_starting(e)) {
+		say(b, "not decided yet.");
+		return TEXT_YELLOW;
+	}
+	colour = explain_is(prefix, "wanted", "withdraw") ? say_withdrawn(b, prefix)
+							  : say_announced(e, b, prefix);
 	/* What was told to BIRD a moment ago is not read back yet: that is no alarm. */
 	if (colour == TEXT_RED && json_is_true(explain_get(prefix, "reading"))) {
 		buffer_clear(b);
@@ -263,6 +273,11 @@ static void say_rule(const struct explain *e, struct buffer *b, const json_t *pr
 
 static void say_why(const struct explain *e, struct buffer *b, const json_t *prefix)
 {
+	if (is_starting(e)) {
+		say(b, "the agent has just started, and asks BIRD what it announces. Nothing is "
+		       "decided yet; within a second it is.");
+		return;
+	}
 	if (has_next(prefix, "announce"))
 		say(b, "it may be announced now. What held it until now: ");
 	if (!json_is_integer(explain_get(prefix, "rule"))) {
@@ -498,6 +513,10 @@ static void say_next_word(const struct explain *e, struct buffer *b, const json_
 		explain_say_span(b, began + explain_number(check, "timeout_ms") - e->now_ms);
 		return;
 	}
+	if (!explain_text(check, "next")[0]) {
+		say(b, "check %s is not started yet", name);
+		return;
+	}
 	say(b, "check %s %s ", name,
 		last_outcome_is(check, "unknown") ? "is tried again" : "runs for the first time");
 	say_in(e, b, explain_text(next, "at"));
@@ -522,23 +541,27 @@ static void say_next_step(const struct explain *e, struct buffer *b, const json_
 	static const struct {
 		const char *what, *text;
 		bool timed;
+		const char *untimed; /* the text where no time is known; NULL: "now" */
 	} rows[] = {
-		{"leave", "the agent leaves when BIRD has done what is wanted, or gives up", false},
-		{"connect", "BIRD is away: next try ", true},
-		{"ask", "BIRD is asked what it does ", true},
-		{"announce", "the announcement waits a moment for others to go with it: due ",
-			true},
-		{"write", "the fragment is written ", true},
-		{"command", "BIRD is told to do what is wanted ", true},
-		{"answer", "BIRD was told to do what is wanted, and has not answered yet", false},
-		{"configure", "BIRD is told to configure ", true},
+		{"leave", "the agent leaves when BIRD has done what is wanted, or gives up", false,
+			NULL},
+		{"connect", "BIRD is away: next try ", true, "BIRD is away: a try is under way"},
+		{"ask", "BIRD is asked what it does ", true, NULL},
+		{"announce", "the announcement waits a moment for others to go with it: due ", true,
+			NULL},
+		{"write", "the fragment is written ", true, NULL},
+		{"command", "BIRD is told to do what is wanted ", true, NULL},
+		{"answer", "BIRD was told to do what is wanted, and has not answered yet", false,
+			NULL},
+		{"configure", "BIRD is told to configure ", true, NULL},
 		{"configure_retry",
-			"BIRD refuses its configuration; tried when its file is saved, or ", true},
-		{"operator", "it stays so until an operator says otherwise", false},
+			"BIRD refuses its configuration; tried when its file is saved, or ", true,
+			NULL},
+		{"operator", "it stays so until an operator says otherwise", false, NULL},
 		{"address",
 			"an address of this host that lies in it: what the checks say holds then, "
 			"at once",
-			false},
+			false, NULL},
 	};
 
 	if (explain_is(next, "what", "check")) {
@@ -548,6 +571,10 @@ static void say_next_step(const struct explain *e, struct buffer *b, const json_
 	for (size_t i = 0; i < ELEMENTSOF(rows); i++) {
 		if (!explain_is(next, "what", rows[i].what))
 			continue;
+		if (rows[i].untimed && !explain_text(next, "at")[0]) {
+			say(b, "%s", rows[i].untimed);
+			return;
+		}
 		say(b, "%s", rows[i].text);
 		if (rows[i].timed)
 			say_in(e, b, explain_text(next, "at"));

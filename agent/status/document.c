@@ -186,6 +186,7 @@ void document_begin(struct document *d, struct buffer *out, const struct documen
 	json_write_string(w, "version", REDSHANK_VERSION);
 	json_write_string(w, "node", facts->config->node);
 	document_put_time(d, "time", d->now);
+	json_write_bool(w, "ready", facts->ready);
 	json_write_bool(w, "stopping", facts->stopping);
 	put_bird(d);
 }

@@ -23,6 +23,7 @@ struct document_facts {
 	/* When a check ran and runs next. */
 	void (*check_view)(void *userdata, size_t service, size_t check, struct run_view *ret);
 	void *userdata;
+	bool ready; /* what BIRD was found doing is known, and the engine decides */
 	bool stopping;
 };
 

@@ -223,6 +223,22 @@ def test_bird_away(site):
     agent.wait_prefix(DNS, announced=True, exported=1, timeout=10)
 
 
+def test_just_started(site):
+    """Nothing is known yet, since BIRD hangs: that is said, and no rule is named for it."""
+    edge = site.edges[0]
+    healthy(site)
+    edge.bird.freeze()
+    agent = restart(site, wait=False)
+    eventually(lambda: agent.get("/v1/status")[0] == 200, 5, "the socket answers")
+    document, text = explain(agent, "dns")
+    if document["ready"] is False:
+        check("the agent has just started, and asks BIRD what it announces." in text, "why", text)
+        check("rule" not in text and "State not decided yet." in text, "no rule decided", text)
+    wait_explained(agent, "dns", "BIRD is away: a try is under way.", "rule 7, healthy")
+    edge.bird.thaw()
+    agent.wait_prefix(DNS, announced=True, exported=1)
+
+
 def test_bird_conf_broken(site):
     """Somebody broke bird.conf: BIRD's own words, what waits for it, and until when."""
     agent = healthy(site)

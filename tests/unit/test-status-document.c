@@ -116,6 +116,7 @@ static void setup(void)
 	fake_health = SERVICE_HEALTH_HEALTHY;
 	fake_reason = "";
 	facts.stopping = false;
+	facts.ready = true;
 }
 
 /* The document as JSON; `ret_text` may be NULL. */
@@ -159,6 +160,7 @@ START_TEST (known_facts_are_told) {
 	ck_assert_str_eq(json_string_value(at(d, "version", NULL)), REDSHANK_VERSION);
 	ck_assert_str_eq(json_string_value(at(d, "node", NULL)), "edge1");
 	ck_assert(json_is_false(at(d, "stopping", NULL)));
+	ck_assert(json_is_true(at(d, "ready", NULL)));
 	ck_assert_str_eq(json_string_value(BIRD("link")), "up");
 	ck_assert_str_eq(json_string_value(BIRD("version")), "2.0.12");
 	ck_assert(json_is_true(BIRD("settled")));
