@@ -6,6 +6,8 @@
   2. core/ includes nothing of the outside world (core-wall.py reads the symbols; this the headers).
   3. No file of C is longer than 900 lines, and no function than 90.
   4. No words of unfinished work.
+  5. The top level holds what it says and nothing else, so that everything of one kind lies in one
+     room.
 
 usage: style.py ROOT
 """
@@ -18,6 +20,8 @@ FOLDERS = ("agent", "probes", "tests")
 OUTSIDE = re.compile(r'#include <(systemd|curl|libmnl|jansson|microhttpd|ldns|time\.h|stdio\.h|unistd)')
 UNFINISHED = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X|HA" r"CK)\b")
 UNSET = re.compile(r"^\s+_cleanup_\w*(\([^)]*\))?_?\s[^=;(]*;")
+TOP_LEVEL = {"agent", "probes", "bird-templates", "systemd", "tests", "docs", "build", "CMakeLists.txt",
+             "CMakePresets.json", "README.md", "NEWS.md", "LICENSE"}
 LINES_OF_FILE, LINES_OF_FUNCTION = 900, 90
 
 problems = []
@@ -63,6 +67,9 @@ def main():
         for number, line in enumerate(lines, 1):
             if UNFINISHED.search(line):
                 complain(path, number, f"a word of unfinished work: {line.strip()}")
+    for path in ROOT.iterdir():
+        if path.name not in TOP_LEVEL and not path.name.startswith("."):
+            complain(path, 1, "does not belong at the top level")
     print("\n".join(problems))
     print(f"{n} files of C, {len(problems)} problems")
     return 1 if problems or n < 50 else 0
