@@ -228,10 +228,12 @@ def test_just_started(site):
     edge = site.edges[0]
     healthy(site)
     edge.bird.freeze()
+    mark = len(edge.agent.text())
     agent = restart(site, wait=False)
     eventually(lambda: agent.get("/v1/status")[0] == 200, 5, "the socket answers")
     document, text = explain(agent, "dns")
-    if document["ready"] is False:
+    check(not document["ready"] or "watching 2 services" in agent.text()[mark:], "not ready before it decides")
+    if not document["ready"]:
         check("the agent has just started, and asks BIRD what it announces." in text, "why", text)
         check("rule" not in text and "State not decided yet." in text, "no rule decided", text)
     wait_explained(agent, "dns", "BIRD is away: a try is under way.", "rule 7, healthy")
