@@ -627,6 +627,8 @@ void apply_files_accepted(struct apply *a)
 		if (!s->sent)
 			continue;
 		s->sent = false;
+		if (s->put_back)
+			continue; /* the text is made of `good`, which stays until another is */
 		free(TAKE_PTR(s->good));
 		s->text_is_good = true;
 	}
