@@ -303,8 +303,20 @@ static void commands_refused(struct apply *a, const struct reply *reply)
 		a->protocols[i]->attempting = false;
 }
 
+static bool commands_has_put_back(const struct apply *a)
+{
+	for (size_t i = 0; i < a->n_services; i++)
+		if (a->services[i].put_back)
+			return true;
+	return false;
+}
+
 static void commands_accepted(struct apply *a)
 {
+	/* That was the text that was put back: the wanted one is still refused, and tried at its
+	 * time. */
+	if (commands_has_put_back(a))
+		return;
 	if (a->refusals > 0) {
 		log_notice("bird: the configuration is accepted again, after %u refusals",
 			a->refusals);

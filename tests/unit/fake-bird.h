@@ -65,6 +65,7 @@ struct fake_bird {
 	const char *greeting;	     /* instead of its own */
 	uint64_t busy_ms;	     /* reconfigures that long: 0004 */
 	const char *refuse;	     /* text of 8002 */
+	unsigned refuse_weight;	     /* refuses only while a fragment has this weight; 0: always */
 	bool mute;		     /* does not answer */
 	bool garbage;		     /* answers with no reply */
 	const char *other_preferred; /* a protocol that holds every prefix, and better */
@@ -192,6 +193,19 @@ static inline void fake_push(struct fake_bird *f, const char *text)
 			fake_say(&f->connections[i], "+%s\n", text);
 }
 
+static inline bool fake_refuses(const struct fake_bird *f)
+{
+	struct fake_configuration next;
+
+	if (!f->refuse || f->refuse_weight == 0)
+		return f->refuse != NULL;
+	fake_parse(f, &next);
+	for (size_t i = 0; i < next.n; i++)
+		if (next.protocols[i].weight == f->refuse_weight)
+			return true;
+	return false;
+}
+
 static inline void fake_configure(struct fake_bird *f, struct fake_connection *c)
 {
 	struct fake_configuration next;
@@ -199,7 +213,7 @@ static inline void fake_configure(struct fake_bird *f, struct fake_connection *c
 	f->n_configure++;
 	f->overlapping = f->overlapping || fake_is_busy(f);
 	fake_say(c, "0002-Reading configuration from bird.conf\n");
-	if (f->refuse) {
+	if (fake_refuses(f)) {
 		fake_say(c, "8002 %s\n", f->refuse);
 		return;
 	}
@@ -315,7 +329,7 @@ static inline void fake_answer(struct fake_bird *f, struct fake_connection *c, c
 		fake_configure(f, c);
 	else if (strcmp(line, "configure check") == 0) {
 		f->n_check++;
-		if (f->refuse)
+		if (fake_refuses(f))
 			fake_say(c, "0002-Reading\n8002 %s\n", f->refuse);
 		else
 			fake_say(c, "0002-Reading\n0020 Configuration OK\n");

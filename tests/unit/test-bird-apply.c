@@ -369,6 +369,34 @@ START_TEST (test_refused_ours) {
 }
 END_TEST
 
+/* What BIRD takes meanwhile is the text that was put back; the wanted one is tried all the same. */
+START_TEST (test_put_back_is_not_the_end) {
+	static char text[400];
+
+	begin(2);
+	/* A health command: `configure check` follows it after a second, before the next try. */
+	apply_want(apply, 1, 0, PREFIX_WANTED_WITHDRAW);
+	apply_flush(apply);
+	ck_assert(LOOP_UNTIL(event, !is_up(1), 500));
+	LOOP_FOR(event, 200);
+	ck_assert_uint_eq(bird.n_check, 0);
+	(void)snprintf(text, sizeof(text), "%s/s0.conf:9:1 Symbol already defined", folder);
+	bird.refuse = text;
+	bird.refuse_weight = prefixes[0][0].weight = 50;
+	ck_assert_int_eq(apply_configure(apply, &config), 0);
+	apply_flush(apply);
+	ck_assert(LOOP_UNTIL(event, strstr(apply_status(apply)->alarm, "last good one"), 1000));
+	ck_assert(LOOP_UNTIL(event, strstr(fragment_of("s0"), "weight = 100"), 500));
+	ck_assert(LOOP_UNTIL(event, bird.n_check == 1, 2000));
+	LOOP_FOR(event, 100);
+	ck_assert_ptr_nonnull(strstr(apply_status(apply)->alarm, "last good one"));
+	bird.refuse = NULL;
+	ck_assert(LOOP_UNTIL(event, strstr(fragment_of("s0"), "weight = 50"), 3000));
+	ck_assert(LOOP_UNTIL(event, settled(), 1000));
+	ck_assert_str_eq(apply_status(apply)->alarm, "");
+}
+END_TEST
+
 /* ---- a BIRD that is away, mute or no BIRD ---- */
 
 START_TEST (test_bird_1_is_refused) {
@@ -604,6 +632,7 @@ int main(void)
 	tcase_add_test(tc, test_death_behind_configure);
 	tcase_add_test(tc, test_refused_not_ours);
 	tcase_add_test(tc, test_refused_ours);
+	tcase_add_test(tc, test_put_back_is_not_the_end);
 	tcase_add_test(tc, test_bird_1_is_refused);
 	tcase_add_test(tc, test_away_then_back);
 	tcase_add_test(tc, test_adoption);
