@@ -25,6 +25,8 @@
 #include "agent/base/clock.h"
 #include "probes/probe.h"
 
+#define STATUS_KEPT 31 /* bytes, of a piece of /proc/PID/status */
+
 static void closedirp(DIR **d)
 {
 	if (*d)
@@ -85,20 +87,40 @@ static int read_proc(pid_t pid, const char *file, char *buf, size_t size)
 
 int pids_state(pid_t pid, enum pids_state *ret)
 {
-	char text[8192];
-	const char *line;
-	int r = read_proc(pid, "status", text, sizeof(text));
+	enum pids_state state = PIDS_RUNNING;
+	_cleanup_close_ int fd = -1;
+	char text[4096], path[64];
+	size_t n = 0;
 
-	if (r < 0)
-		return r;
-	/* The name on the first line has its newlines escaped, so these begin lines of the kernel.
-	 */
-	line = strstr(text, "\nCoreDumping:\t1");
-	if (line) {
-		*ret = PIDS_DUMPING;
-		return 0;
+	(void)snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return errno == ENOENT ? -ESRCH : -errno;
+	/* Piece by piece: a process may have 65,536 groups, which stand before CoreDumping. The
+	 * name on the first line has its newlines escaped, so what is looked for begins lines of
+	 * the kernel's. */
+	for (;;) {
+		ssize_t got = read(fd, text + n, sizeof(text) - 1 - n);
+		size_t kept;
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return -errno;
+		if (got == 0)
+			break;
+		n += (size_t)got;
+		text[n] = '\0';
+		if (strstr(text, "\nCoreDumping:\t1"))
+			state = PIDS_DUMPING;
+		else if (strstr(text, "\nState:\tZ"))
+			state = PIDS_ZOMBIE;
+		/* The beginning of a line that the next piece ends. */
+		kept = n < STATUS_KEPT ? n : STATUS_KEPT;
+		memmove(text, text + n - kept, kept);
+		n = kept;
 	}
-	*ret = strstr(text, "\nState:\tZ") ? PIDS_ZOMBIE : PIDS_RUNNING;
+	*ret = state;
 	return 0;
 }
 

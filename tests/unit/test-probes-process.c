@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -452,9 +453,12 @@ START_TEST (a_dumping_process_is_gone) {
 	char pattern[8] = "", core[128];
 	FILE *f = fopen("/proc/sys/kernel/core_pattern", "re");
 	enum pids_state state = PIDS_RUNNING;
+	gid_t groups[4000];
 	pid_t pid;
 	int in[2];
 
+	for (size_t i = 0; i < ELEMENTSOF(groups); i++)
+		groups[i] = (gid_t)(1000000 + i);
 	ck_assert_ptr_nonnull(fgets(pattern, sizeof(pattern), f));
 	(void)fclose(f);
 	if (pattern[0] == '|' || pattern[0] == '/')
@@ -467,6 +471,7 @@ START_TEST (a_dumping_process_is_gone) {
 
 		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 		(void)setrlimit(RLIMIT_CORE, &all);
+		(void)setgroups(ELEMENTSOF(groups), groups); /* they stand before CoreDumping */
 		(void)chdir(folder);
 		memset(memory, 1, size);
 		(void)signal(SIGABRT, SIG_DFL);
