@@ -298,7 +298,8 @@ static void commands_refused(struct apply *a, const struct reply *reply)
 	if (a->retry_ms > APPLY_RETRY_MAX_MS)
 		a->retry_ms = APPLY_RETRY_MAX_MS;
 	a->retry = monotime_add_ms(clock_monotime(), a->retry_ms);
-	commands_watch_file(a, reply->text);
+	if (blame != APPLY_BLAME_OURS) /* ours is saved by us: that would be no back-off at all */
+		commands_watch_file(a, reply->text);
 	for (size_t i = 0; i < a->n_protocols; i++)
 		a->protocols[i]->attempting = false;
 }

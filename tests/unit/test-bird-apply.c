@@ -388,6 +388,7 @@ START_TEST (test_put_back_is_not_the_end) {
 	ck_assert(LOOP_UNTIL(event, strstr(apply_status(apply)->alarm, "last good one"), 1000));
 	ck_assert(LOOP_UNTIL(event, strstr(fragment_of("s0"), "weight = 100"), 500));
 	ck_assert(LOOP_UNTIL(event, bird.n_check == 1, 2000));
+	ck_assert_uint_le(bird.n_configure, 3);
 	LOOP_FOR(event, 100);
 	ck_assert_ptr_nonnull(strstr(apply_status(apply)->alarm, "last good one"));
 	bird.refuse = NULL;
