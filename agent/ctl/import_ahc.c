@@ -74,15 +74,6 @@ static void ini_done(struct ini *ini)
 	free(ini->sections);
 }
 
-static void *grow(void *items, size_t n, size_t size)
-{
-	void *grown = reallocarray(items, n, size);
-
-	if (!grown)
-		(void)import_json(NULL);
-	return grown;
-}
-
 /* The section of that name, made where there is none. NULL, and told, past the limit, or where this
  * file has it already. */
 static struct section *section_enter(struct ini *ini, const struct import_file *file,
@@ -106,7 +97,7 @@ static struct section *section_enter(struct ini *ini, const struct import_file *
 		import_error(ini->im, where, "more than %d sections", SECTIONS_MAX);
 		return NULL;
 	}
-	ini->sections = grow(ini->sections, ini->n_sections + 1, sizeof(*s));
+	ini->sections = import_grow(ini->sections, ini->n_sections, sizeof(*s));
 	s = &ini->sections[ini->n_sections++];
 	*s = (struct section){.name = import_copy(name, n), .where = where, .file = file};
 	return s;
@@ -122,7 +113,11 @@ static struct option *option_find(const struct section *s, const char *name)
 
 static void value_append(struct option *o, const char *text, size_t n, bool new_line)
 {
-	o->value = grow(o->value, o->length + n + 2, 1);
+	char *grown = realloc(o->value, o->length + n + 2);
+
+	if (!grown)
+		(void)import_json(NULL);
+	o->value = grown;
 	if (new_line)
 		o->value[o->length++] = '\n';
 	memcpy(o->value + o->length, text, n);
@@ -168,7 +163,7 @@ static struct option *option_read(struct ini *ini, struct section *s,
 		return NULL;
 	}
 	if (!o) {
-		s->options = grow(s->options, s->n_options + 1, sizeof(*o));
+		s->options = import_grow(s->options, s->n_options, sizeof(*o));
 		o = &s->options[s->n_options++];
 		*o = (struct option){.name = name};
 	} else {

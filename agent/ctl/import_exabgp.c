@@ -49,11 +49,7 @@ static void tokens_done(struct tokens *t)
 
 static void tokens_add(struct tokens *t, enum token_kind kind, char *word, unsigned line)
 {
-	struct token *grown = reallocarray(t->items, t->n + 1, sizeof(*grown));
-
-	if (!grown)
-		(void)import_json(NULL);
-	t->items = grown;
+	t->items = import_grow(t->items, t->n, sizeof(*t->items));
 	t->items[t->n++] = (struct token){kind, word, line};
 }
 

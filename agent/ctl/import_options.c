@@ -127,13 +127,9 @@ static void values_free(struct options_value *values, size_t n)
 static void values_add(
 	struct options_value **values, size_t *n, const char *text, struct import_where where)
 {
-	struct options_value *grown = reallocarray(*values, *n + 1, sizeof(*grown));
-
-	if (!grown)
-		(void)import_json(NULL);
-	*values = grown;
-	grown[*n] = (struct options_value){0};
-	value_set(&grown[(*n)++], text, where);
+	*values = import_grow(*values, *n, sizeof(**values));
+	(*values)[*n] = (struct options_value){0};
+	value_set(&(*values)[(*n)++], text, where);
 }
 
 void options_done(struct options *o)

@@ -120,6 +120,18 @@ void import_append(json_t *array, json_t *value)
 		(void)import_json(NULL);
 }
 
+void *import_grow(void *items, size_t n, size_t size)
+{
+	void *grown;
+
+	if (n > 0 && (n & (n - 1)) != 0)
+		return items; /* made twice as large at the last power of two */
+	grown = reallocarray(items, n > 0 ? 2 * n : 1, size);
+	if (!grown)
+		(void)import_json(NULL);
+	return grown;
+}
+
 char *import_copy(const char *text, size_t n)
 {
 	char *copy = text_allocate(n + 1);
@@ -155,7 +167,7 @@ struct import_file *import_add_text(
 	struct import *im, const char *name, const char *text, size_t length)
 {
 	struct import_where where = {.file = name};
-	struct import_file *file, **grown;
+	struct import_file *file;
 
 	if (length > IMPORT_FILE_MAX) {
 		import_error(im, where, "more than %u bytes", IMPORT_FILE_MAX);
@@ -174,10 +186,7 @@ struct import_file *import_add_text(
 		import_error(im, where, "not a text in UTF-8");
 		return NULL;
 	}
-	grown = reallocarray(im->files, im->n_files + 1, sizeof(struct import_file *));
-	if (!grown)
-		(void)import_json(NULL);
-	im->files = grown;
+	im->files = import_grow(im->files, im->n_files, sizeof(struct import_file *));
 	file = text_allocate(sizeof(*file));
 	*file = (struct import_file){.name = import_copy(name, strlen(name)),
 		.text = import_copy(text, length),

@@ -112,6 +112,9 @@ json_t *import_json(json_t *value);
 /* Sets a key; takes the value over. */
 void import_set(json_t *object, const char *key, json_t *value);
 void import_append(json_t *array, json_t *value);
+/* Room for one more behind n items, where this was asked for each of them. Returns the new place.
+ */
+void *import_grow(void *items, size_t n, size_t size);
 /* n bytes as a string of their own. */
 char *import_copy(const char *text, size_t n);
 
