@@ -396,7 +396,7 @@ START_TEST (limits) {
 		size_t n;
 		const char *tail, *err;
 	} rows[] = {
-		{IMPORT_AHC, "#", "x", 1024 * 1024, "", "error: more than 1048576 bytes"},
+		{IMPORT_AHC, "#", "xxxxxxxxxxxxxxxx", 65536, "", "error: more than 1048576 bytes"},
 		{IMPORT_AHC, "[s]\na=b\n", " 0123456789012345678901234567890123456789\n", 2000, "",
 			"error: a value of more than 65536 bytes"},
 		{IMPORT_AHC, AHC("check_cmd=/c"), " x", 300, "",
