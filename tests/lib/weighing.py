@@ -220,6 +220,7 @@ def test_demotion(sites):
     prefixes(edge, "dns", {DNS: {"last_resort": True}, DNS6: {"last_resort": True}})
     begun = time.time()
     edge.agent.start()
+    site.wire.wait_announce("edge1", DNS, since=begun, med=50)
     site.wire.wait_announce("edge1", DNS6, since=begun, med=300)
     wait_seen(site, DNS, "med", {"edge1": 50, "edge2": 60})
     seen = [u for u in updates(site, begun) if u[2] in (DNS, DNS6)]
@@ -244,6 +245,7 @@ def test_prepends(sites):
     one.agent.reload()
     wait_seen(site, DNS, "as_path", {"edge1": [64501], "edge2": [64501] * 2})
     eventually(lambda: site.ask() == "edge1", 5, "edge1 has the shorter path now")
+    site.wire.wait_announce("edge1", DNS, since=begun)
     check(updates(site, begun) == [("edge1", ANNOUNCE, DNS, None)], "by one UPDATE", updates(site, begun))
 
 
@@ -266,6 +268,8 @@ def test_local_preference(sites):
     wait_seen(site, DNS, "local_pref", {"edge1": 99, "edge2": 100})
     wait_seen(site, DNS6, "local_pref", {"edge1": 101, "edge2": 100})
     eventually(lambda: site.ask() == "edge2" and site.ask("2001:db8::53") == "edge1", 5, "the clients move")
+    for prefix in (DNS, DNS6):
+        site.wire.wait_announce("edge1", prefix, since=begun)
     seen = sorted((e, k, p) for e, k, p, _ in updates(site, begun))
     check(seen == [("edge1", ANNOUNCE, DNS), ("edge1", ANNOUNCE, DNS6)], "one UPDATE each", seen)
 
