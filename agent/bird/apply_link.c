@@ -114,8 +114,8 @@ static void link_command_greeted(void *userdata, const char *version)
 		return;
 	}
 	if (a->command.failures > 0)
-		log_notice("bird: connected to BIRD %s, after %u attempts", version,
-			a->command.failures);
+		log_notice("bird: connected to BIRD %s, after %u failed attempt%s", version,
+			a->command.failures, a->command.failures == 1 ? "" : "s");
 	else
 		log_info("bird: connected to BIRD %s", version);
 	a->command.greeted = true;
@@ -131,6 +131,7 @@ static void link_reading_greeted(void *userdata, const char *version)
 	struct apply *a = userdata;
 
 	a->reading.greeted = true;
+	a->life_unbroken = false;
 	apply_read_greeted(a);
 }
 

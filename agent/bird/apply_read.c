@@ -152,18 +152,19 @@ static void read_on_status(void *userdata, int error, const struct reply *reply)
 		return; /* Of a configuration that is being replaced. */
 	if (!a->life_known) {
 		a->life_known = true;
+		a->life_unbroken = !a->birdc;
 		a->life = status;
 		a->life_expected = false;
 		return;
 	}
-	if (strcmp(a->life.reboot, status.reboot) != 0) {
+	if (!a->life_unbroken && !observe_same_life(&a->life, &status)) {
 		log_notice("bird: was started anew, %s", status.reboot);
 		for (size_t i = 0; i < a->n_protocols; i++) {
 			a->protocols[i]->loaded = PLAN_BODY_UNKNOWN;
 			a->protocols[i]->reached = false;
 		}
 		apply_want_read_all(a);
-	} else if (strcmp(a->life.reconfigured, status.reconfigured) != 0 && !a->life_expected) {
+	} else if (!observe_same_configuration(&a->life, &status) && !a->life_expected) {
 		log_info("bird: was reconfigured by somebody, %s", status.reconfigured);
 		for (size_t i = 0; i < a->n_protocols; i++)
 			a->protocols[i]->loaded = PLAN_BODY_UNKNOWN;
@@ -172,6 +173,7 @@ static void read_on_status(void *userdata, int error, const struct reply *reply)
 		apply_retry_now(a, "somebody's configuration was taken");
 	}
 	a->life_expected = false;
+	a->life_unbroken = !a->birdc; /* birdc connects anew for each command */
 	a->life = status;
 }
 

@@ -265,7 +265,8 @@ struct apply {
 	bool observe_wanted, observe_sent, observed_once;
 	uint64_t observe_asked;
 	bool told_of_changes; /* BIRD pushes lines on the reading connection */
-	bool life_known;      /* `life` holds */
+	bool life_known;    /* `life` holds, */
+	bool life_unbroken; /* and was read on the connection that stands: it cannot be another */
 	struct observe_status life;
 	bool life_expected; /* our own configure changes it */
 	struct apply_session *sessions;

@@ -13,8 +13,10 @@
 
 #include <ctype.h>
 #include <fnmatch.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "agent/bird/fragment.h"
 
@@ -51,6 +53,49 @@ bool observe_status(const struct reply *reply, struct observe_status *ret)
 		return false;
 	*ret = status;
 	return true;
+}
+
+/* What two readings of the same moment may differ by; an operator's `timeformat` may end at the
+ * second. */
+#define OBSERVE_GRAIN_MS 2
+#define OBSERVE_COARSE_MS 1000
+
+/* "2026-11-30 16:27:02.707" in ms; the calendar's epoch does not matter. Raises *grain for a stamp
+ * without milliseconds. False for another form. */
+static bool observe_stamp_ms(const char *stamp, int64_t *ret, int64_t *grain)
+{
+	struct tm tm = {0};
+	unsigned ms = 0;
+	const char *rest = strptime(stamp, "%Y-%m-%d %H:%M:%S", &tm);
+	int used = 0;
+
+	if (!rest || (*rest && (sscanf(rest, ".%3u%n", &ms, &used) != 1 || used != 4 || rest[4])))
+		return false;
+	if (!*rest)
+		*grain = OBSERVE_COARSE_MS;
+	*ret = (int64_t)timegm(&tm) * 1000 + ms;
+	return true;
+}
+
+bool observe_same_life(const struct observe_status *a, const struct observe_status *b)
+{
+	int64_t x, y, grain = OBSERVE_GRAIN_MS;
+
+	if (observe_stamp_ms(a->reboot, &x, &grain) && observe_stamp_ms(b->reboot, &y, &grain))
+		return llabs(x - y) <= grain;
+	return strcmp(a->reboot, b->reboot) == 0;
+}
+
+bool observe_same_configuration(const struct observe_status *a, const struct observe_status *b)
+{
+	int64_t a_reboot, b_reboot, x, y, grain = OBSERVE_GRAIN_MS;
+
+	if (observe_stamp_ms(a->reboot, &a_reboot, &grain) &&
+		observe_stamp_ms(b->reboot, &b_reboot, &grain) &&
+		observe_stamp_ms(a->reconfigured, &x, &grain) &&
+		observe_stamp_ms(b->reconfigured, &y, &grain))
+		return llabs((x - a_reboot) - (y - b_reboot)) <= grain;
+	return strcmp(a->reconfigured, b->reconfigured) == 0;
 }
 
 /* The next word; its length, and `text` moves behind it. */

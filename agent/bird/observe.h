@@ -24,6 +24,16 @@ struct observe_status {
 /* False when the reply holds no such lines. */
 bool observe_status(const struct reply *reply, struct observe_status *ret);
 
+/*
+ * Do two answers mean the same life, the same configuration? BIRD keeps its times by a monotonic
+ * clock and turns them into wall time at each answer (lib/timer.c, tm_format_time), so the same
+ * moment may read a millisecond later, and both times move together when somebody sets the clock.
+ * A configuration is therefore told by its time since the reboot. Stamps of an operator's own
+ * `timeformat` are compared as texts.
+ */
+bool observe_same_life(const struct observe_status *a, const struct observe_status *b);
+bool observe_same_configuration(const struct observe_status *a, const struct observe_status *b);
+
 /* A line of `show protocols`. */
 struct observe_protocol {
 	char name[NAMES_MAX];
@@ -36,8 +46,8 @@ struct observe_protocol {
 /* False for the heading, the final line and whatever is no protocol. */
 bool observe_protocol(const struct reply_line *line, struct observe_protocol *ret);
 
-/* Is it one that bird.sessions means? BGP sessions by any pattern; an OSPF only by one that does not
- * mean everything. */
+/* Is it one that bird.sessions means? BGP sessions by any pattern; an OSPF only by one that does
+ * not mean everything. */
 bool observe_is_session(const struct observe_protocol *p, const char *pattern);
 
 /* The name in a line such as "NAME: disabled" of a reply, or in a pushed line such as "Disabling

@@ -1,5 +1,6 @@
 /* What BIRD's answers say, from what 2.0.12 and 3.2.1 print. */
 #include <check.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -77,6 +78,50 @@ static const struct {
 		NULL, 0, 0, 0},
 	{0, "", NULL, 0, 0, 0},
 };
+
+static struct observe_status stamps(const char *reboot, const char *reconfigured)
+{
+	struct observe_status s = {0};
+
+	(void)snprintf(s.reboot, sizeof(s.reboot), "%s", reboot);
+	(void)snprintf(s.reconfigured, sizeof(s.reconfigured), "%s", reconfigured);
+	return s;
+}
+
+START_TEST (the_same_moment_may_read_a_millisecond_later) {
+	static const struct {
+		const char *what, *reboot, *reconfigured;
+		bool life, configuration;
+	} rows[] = {
+		{"the same", "2026-11-30 16:27:02.999", "2026-11-30 16:30:00.985", true, true},
+		{"a grain", "2026-11-30 16:27:03.000", "2026-11-30 16:30:00.985", true, true},
+		{"a grain each", "2026-11-30 16:27:02.998", "2026-11-30 16:30:00.986", true, true},
+		{"reconfigured", "2026-11-30 16:27:02.999", "2026-11-30 16:30:00.992", true, false},
+		{"at once", "2026-11-30 16:27:02.999", "2026-11-30 16:30:00.988", true, false},
+		{"started anew", "2026-11-30 16:31:00.000", "2026-11-30 16:31:00.000", false,
+			false},
+		{"the clock was set", "2026-11-30 17:27:02.999", "2026-11-30 17:30:00.985", false,
+			true},
+		{"set back over midnight", "2026-11-29 23:59:59.999", "2026-11-30 00:02:57.985",
+			false, true},
+		{"no milliseconds", "2026-11-30 16:27:02", "2026-11-30 16:30:00", true, true},
+		{"another form", "16:27:02", "16:30:00", false, false},
+	};
+	const struct observe_status a =
+		stamps("2026-11-30 16:27:02.999", "2026-11-30 16:30:00.985");
+	const struct observe_status odd = stamps("16:27:02", "16:30:00");
+
+	for (size_t i = 0; i < ELEMENTSOF(rows); i++) {
+		const struct observe_status b = stamps(rows[i].reboot, rows[i].reconfigured);
+
+		ck_assert_msg(observe_same_life(&a, &b) == rows[i].life, "%s: life", rows[i].what);
+		ck_assert_msg(observe_same_life(&b, &a) == rows[i].life, "%s: life", rows[i].what);
+		ck_assert_msg(observe_same_configuration(&a, &b) == rows[i].configuration,
+			"%s: configuration", rows[i].what);
+	}
+	ck_assert(observe_same_life(&odd, &odd) && observe_same_configuration(&odd, &odd));
+}
+END_TEST
 
 START_TEST (test_protocols) {
 	for (size_t i = 0; i < ELEMENTSOF(protocol_rows); i++) {
@@ -253,6 +298,7 @@ int main(void)
 	int failed;
 
 	tcase_add_test(tc, test_status);
+	tcase_add_test(tc, the_same_moment_may_read_a_millisecond_later);
 	tcase_add_test(tc, test_protocols);
 	tcase_add_test(tc, test_our_name);
 	tcase_add_test(tc, test_routes_2);
