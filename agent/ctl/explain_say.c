@@ -451,7 +451,8 @@ static enum text_colour say_sessions(
 		}
 	}
 	say(b, ".");
-	if (!withdraw && n[SESSION_NOT_EXPORTED] > 0)
+	if (!withdraw && n[SESSION_NOT_EXPORTED] > 0 &&
+		json_is_true(explain_get(prefix, "announced")))
 		say(b, " Either the export filter there keeps it, or BIRD prefers another route.");
 	if (!withdraw && n[SESSION_DOWN] > 0)
 		say(b, " A session that is down says why in `birdc show protocols all NAME`.");
@@ -558,9 +559,7 @@ static void say_next_step(const struct explain *e, struct buffer *b, const json_
 			"BIRD refuses its configuration; tried when its file is saved, or ", true,
 			NULL},
 		{"operator", "it stays so until an operator says otherwise", false, NULL},
-		{"address",
-			"an address of this host that lies in it: what the checks say holds then, "
-			"at once",
+		{"address", "as soon as an address of this host lies in it, the checks decide",
 			false, NULL},
 	};
 

@@ -65,7 +65,8 @@ static void judge_bird(struct plugin *p, const json_t *document)
 	const json_t *bird = json_object_get(document, "bird");
 
 	if (is_text(bird, "link", "away") || is_text(bird, "link", "refused"))
-		plugin_say(p, PLUGIN_CRITICAL, "BIRD is %s: %s", text_of(bird, "link"),
+		plugin_say(p, PLUGIN_CRITICAL, "BIRD is %s: %s",
+			is_text(bird, "link", "refused") ? "not spoken to" : text_of(bird, "link"),
 			text_of(bird, "error"));
 	else if (!is_text(bird, "link", "up"))
 		plugin_say(p, PLUGIN_WARNING, "BIRD is being asked what it announces");

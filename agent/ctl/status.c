@@ -501,9 +501,12 @@ static void verdict_add_bird(struct verdict *v, const json_t *bird)
 	long long up = (long long)json_integer_value(json_object_get(bird, "sessions_up"));
 	long long sessions = (long long)json_integer_value(json_object_get(bird, "sessions"));
 
-	if (!is_text(bird, "link", "up"))
-		verdict_add(v, is_text(bird, "link", "greeting") ? TEXT_YELLOW : TEXT_RED,
-			"BIRD is %.16s", text_of(bird, "link"));
+	if (is_text(bird, "link", "greeting"))
+		verdict_add(v, TEXT_YELLOW, "BIRD is being asked what it announces");
+	else if (is_text(bird, "link", "refused"))
+		verdict_add(v, TEXT_RED, "BIRD is not spoken to");
+	else if (!is_text(bird, "link", "up"))
+		verdict_add(v, TEXT_RED, "BIRD is %.16s", text_of(bird, "link"));
 	if (text_of(bird, "alarm")[0])
 		verdict_add(v, TEXT_RED, "BIRD refuses its configuration");
 	if (up < sessions)

@@ -158,7 +158,7 @@ def test_address(site):
     site.edges[0].remove_address("192.0.2.80")
     document, text = wait_explained(agent, WEB, "rule 2, address_missing for", "withdrawn, as it should be.")
     check("no address of this host lies in it" in text, "why", text)
-    check("an address of this host that lies in it" in text, "next", text)
+    check("as soon as an address of this host lies in it, the checks decide" in text, "next", text)
     check("address" in whats(document, "web", WEB), "next", document)
     site.edges[0].add_address("192.0.2.80")
     agent.wait_prefix(WEB, announced=True)
