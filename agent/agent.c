@@ -510,7 +510,8 @@ static int agent_on_reload(
 			(void)TAKE_PTR(config);
 	}
 	if (r < 0)
-		log_error("reload: %s; what ran keeps running", strerror(-r));
+		log_error("reload refused: %s; what ran keeps running",
+			r == -EINVAL ? "the configuration has errors" : strerror(-r));
 	else
 		log_notice("reloaded: watching %zu services", a->config->n_services);
 	notify_ready();

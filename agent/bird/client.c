@@ -218,8 +218,9 @@ static void client_overdue(struct client *c, uint64_t now)
 		c->extended = true;
 		client_set_deadline(c, now + (late < most ? late : most));
 	} else if (!c->greeted) {
-		client_lose(c, ETIMEDOUT, "bird: %s: no greeting within %d ms", c->path,
-			CLIENT_DEADLINE_MS);
+		client_lose(c, ETIMEDOUT,
+			"bird: %s: no greeting within %d ms (BIRD runs, but does not answer)",
+			c->path, CLIENT_DEADLINE_MS);
 	} else {
 		client_lose(c, ETIMEDOUT, "bird: %s: no reply to `%s` within %llu ms", c->path,
 			c->head->text, (unsigned long long)c->head->deadline_ms);
