@@ -14,6 +14,7 @@
  */
 #include <systemd/sd-event.h>
 
+#include "agent/base/histogram.h"
 #include "agent/bird/advise.h"
 #include "agent/config/config.h"
 #include "agent/core/prefix.h"
@@ -41,6 +42,27 @@ enum apply_link {
 	APPLY_LINK_REFUSED, /* a BIRD we do not speak to (1.x), or not a BIRD */
 };
 
+/* What is sent to BIRD, and what came of it. */
+enum apply_command_kind {
+	APPLY_COMMAND_DISABLE,
+	APPLY_COMMAND_ENABLE,
+	APPLY_COMMAND_CONFIGURE,
+	APPLY_COMMAND_CHECK, /* configure check */
+};
+#define APPLY_COMMAND_KINDS 4
+enum apply_command_result {
+	APPLY_RESULT_ACCEPTED,
+	APPLY_RESULT_REFUSED,
+	APPLY_RESULT_OTHER, /* BIRD is shutting down */
+	APPLY_RESULT_LOST,  /* the connection was, or the time was over */
+};
+#define APPLY_COMMAND_RESULTS 4
+
+struct apply_counter {
+	uint64_t results[APPLY_COMMAND_RESULTS];
+	struct histogram duration; /* of those that were answered, from send to answer */
+};
+
 /* BIRD as a whole, for status and log. */
 struct apply_status {
 	enum apply_link link;
@@ -54,6 +76,7 @@ struct apply_status {
 	uint64_t commands_sent; /* that change something: disable, enable, configure */
 	uint64_t repairs;	/* drift found and mended: somebody else's change */
 	uint64_t fragments_repaired;
+	struct apply_counter commands[APPLY_COMMAND_KINDS];
 };
 
 struct apply_ops {

@@ -35,6 +35,30 @@ static bool commands_ready(const struct apply *a)
 	return a->command.client && a->command.greeted;
 }
 
+static void commands_count(struct apply *a, enum apply_command_kind kind, struct monotime sent,
+	const struct reply *reply)
+{
+	struct apply_counter *counter = &a->status.commands[kind];
+	enum apply_command_result result = APPLY_RESULT_LOST;
+
+	if (reply) {
+		switch (reply_judge(reply->code)) {
+		case REPLY_ACCEPTED:
+			result = APPLY_RESULT_ACCEPTED;
+			break;
+		case REPLY_REFUSED:
+			result = APPLY_RESULT_REFUSED;
+			break;
+		case REPLY_OTHER:
+			/* 0020: configure check, "Configuration OK" */
+			result = reply->code == 20 ? APPLY_RESULT_ACCEPTED : APPLY_RESULT_OTHER;
+			break;
+		}
+		histogram_add(&counter->duration, monotime_since_us(sent, clock_monotime()));
+	}
+	counter->results[result]++;
+}
+
 /* ---- disable, enable ---- */
 
 static void command_put_back(struct apply *a, struct apply_command *c)
@@ -137,6 +161,8 @@ static void command_answered(void *userdata, int error, const struct reply *repl
 	size_t first, end;
 
 	a->answered = ++a->moment;
+	commands_count(
+		a, c->enable ? APPLY_COMMAND_ENABLE : APPLY_COMMAND_DISABLE, c->sent, reply);
 	if (reply)
 		command_confirm(a, c, reply);
 	if (reply && reply->code != 0 && reply->code != 8003)
@@ -185,6 +211,7 @@ static void command_send(struct apply *a, bool enable, const char *pattern)
 	c->apply = a;
 	c->number = ++a->commands;
 	c->enable = enable;
+	c->sent = clock_monotime();
 	(void)snprintf(c->pattern, sizeof(c->pattern), "%s", pattern);
 	c->next = a->waiting;
 	if (c->next)
@@ -319,8 +346,8 @@ static void commands_accepted(struct apply *a)
 	if (commands_has_put_back(a))
 		return;
 	if (a->refusals > 0) {
-		log_notice("bird: the configuration is accepted again, after %u refusals",
-			a->refusals);
+		log_notice("bird: the configuration is accepted again, after %u refusal%s",
+			a->refusals, a->refusals == 1 ? "" : "s");
 		apply_set_alarm(a, "%s", "");
 	}
 	a->refusals = 0;
@@ -342,6 +369,7 @@ static void configure_answered(void *userdata, int error, const struct reply *re
 
 	a->answered = ++a->moment;
 	a->configure = APPLY_CONFIGURE_NONE;
+	commands_count(a, APPLY_COMMAND_CONFIGURE, a->configure_sent, reply);
 	apply_round_soon(a);
 	if (!reply)
 		return; /* apply_commands_lost() follows */
@@ -393,6 +421,7 @@ static void check_answered(void *userdata, int error, const struct reply *reply)
 	struct apply *a = userdata;
 
 	a->check_sent = false;
+	commands_count(a, APPLY_COMMAND_CHECK, a->configure_sent, reply);
 	apply_round_soon(a);
 	if (!reply)
 		return;

@@ -151,6 +151,7 @@ struct apply_command {
 	uint64_t number;
 	bool enable;
 	bool spare; /* goes back to apply.spares */
+	struct monotime sent;
 	char pattern[NAMES_MAX];
 };
 
