@@ -3,7 +3,7 @@
 /*
  * Tells the log what the engine decided: one line for each check and each service that changed, and
  * one for all prefixes of a service that changed alike, however many they are:
- *   check dns/process: up -> down (process 812 (nsd) is gone)
+ *   check dns/process: up -> down (process 812 has died)
  *   service dns: healthy -> unhealthy (check process: ...), withdrawing 192.0.2.53/32
  *   service dns: withdrawing 192.0.2.53/32 (address_missing)
  */
