@@ -98,7 +98,7 @@ static void judge_prefix(struct plugin *p, const char *name, const json_t *prefi
 	else if (!withdraw && json_is_integer(exported) && json_integer_value(exported) == 0)
 		plugin_say(p, PLUGIN_CRITICAL, "%s is announced to no session", name);
 	else if (is_text(prefix, "reason", "address_missing"))
-		plugin_say(p, PLUGIN_CRITICAL, "%s: address_missing", name);
+		plugin_say(p, PLUGIN_CRITICAL, "no address of this host lies in %s", name);
 	else if (withdraw && !is_text(prefix, "reason", "unhealthy"))
 		plugin_say(
 			p, PLUGIN_WARNING, "%s is withdrawn: %s", name, text_of(prefix, "reason"));
