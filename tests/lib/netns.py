@@ -91,7 +91,17 @@ class Process:
         if rest:
             self.signal_group(signal.SIGKILL)
         self.popen.wait()
+        if rest:
+            until(self._group_is_gone, 5, f"the children of {self.argv[0]} {self.pid} are gone")
         return when
+
+    def _group_is_gone(self):
+        """Nobody is left who could hold a socket that the next start wants."""
+        try:
+            os.killpg(self.pid, 0)
+        except ProcessLookupError:
+            return True
+        return False
 
     def stop(self, timeout=10.0):
         """TERM, and KILL to all of it past the timeout. The exit status."""
