@@ -32,6 +32,7 @@
 #include "agent/base/clock.h"
 #include "agent/bird/apply.h"
 #include "agent/checks.h"
+#include "agent/control.h"
 #include "agent/core/engine.h"
 #include "agent/narrate.h"
 #include "agent/status/document.h"
@@ -60,6 +61,7 @@ struct agent {
 	struct http *http;
 	struct checks *checks;
 	struct watchdog *watchdog;
+	struct control *control;
 	sd_event_source *deadline;
 	sd_event_source *stop_timer;
 	bool ready; /* what BIRD does is known; the engine decides */
@@ -116,6 +118,31 @@ static bool agent_decide(struct agent *a)
 	agent_arm_deadline(a);
 	narrate_transitions(a->engine, &facts);
 	return changed;
+}
+
+/* The operators' words, into the engine. */
+static void agent_tell_words(struct agent *a)
+{
+	const struct words *words = control_words(a->control);
+	char name[PREFIX_TEXT_MAX];
+
+	for (size_t s = 0; s < a->config->n_services; s++) {
+		const struct config_service *service = &a->config->services[s];
+
+		for (size_t p = 0; p < service->n_prefixes; p++) {
+			const char *prefix = prefix_format(&service->prefixes[p].prefix, name);
+
+			engine_word(a->engine, s, p,
+				words_cover(words, service->name, prefix) ? PREFIX_WORD_DRAINED
+									  : PREFIX_WORD_NONE);
+		}
+	}
+}
+
+static void agent_on_words(void *userdata)
+{
+	agent_tell_words(userdata);
+	(void)agent_decide(userdata);
 }
 
 static int agent_on_deadline(sd_event_source *source, uint64_t us, void *userdata)
@@ -404,13 +431,18 @@ static int agent_on_leave(
 	return sd_event_exit(a->event, 0);
 }
 
-static int agent_on_check_now(
-	sd_event_source *source, const struct signalfd_siginfo *si, void *userdata)
+static void agent_check_now(void *userdata)
 {
 	struct agent *a = userdata;
 
 	log_notice("checking everything now");
 	checks_now(a->checks);
+}
+
+static int agent_on_check_now(
+	sd_event_source *source, const struct signalfd_siginfo *si, void *userdata)
+{
+	agent_check_now(userdata);
 	return 0;
 }
 
@@ -441,6 +473,8 @@ static void agent_warn_fixed(const struct config *old, const struct config *new)
 		!agent_same_text(old->status.group, new->status.group) ||
 		!agent_same_text(old->status.listen, new->status.listen))
 		log_warning("reload: `status` has changed, which takes a restart of the agent");
+	if (!agent_same_text(old->state, new->state))
+		log_warning("reload: `state` has changed, which takes a restart of the agent");
 }
 
 static void agent_log_problems(const struct problems *problems)
@@ -477,6 +511,7 @@ static int agent_swap(struct agent *a, struct config *config)
 	engine_commit(a->engine, engine);
 	checks_commit(a->checks, checks);
 	a->config = config;
+	agent_tell_words(a);
 	agent_tell_addresses(a);
 	(void)agent_decide(a);
 	agent_want_all(a);
@@ -486,23 +521,15 @@ static int agent_swap(struct agent *a, struct config *config)
 	return 0;
 }
 
-static int agent_on_reload(
-	sd_event_source *source, const struct signalfd_siginfo *si, void *userdata)
+static int agent_reload(void *userdata, struct problems *problems)
 {
 	_cleanup_config_ struct config *config = NULL;
 	struct agent *a = userdata;
-	struct problems problems;
 	int r;
 
-	if (a->stopping)
-		return 0;
-	if (!a->ready)
-		return agent_come_again(a, SIGHUP);
 	notify_reloading();
-	problems_init(&problems);
-	r = config_load(a->config_path, probe_types, &config, &problems);
-	agent_log_problems(&problems);
-	problems_done(&problems);
+	r = config_load(a->config_path, probe_types, &config, problems);
+	agent_log_problems(problems);
 	if (r >= 0) {
 		agent_warn_fixed(a->config, config);
 		r = agent_swap(a, config);
@@ -515,6 +542,22 @@ static int agent_on_reload(
 	else
 		log_notice("reloaded: watching %zu services", a->config->n_services);
 	notify_ready();
+	return r;
+}
+
+static int agent_on_reload(
+	sd_event_source *source, const struct signalfd_siginfo *si, void *userdata)
+{
+	struct agent *a = userdata;
+	struct problems problems;
+
+	if (a->stopping)
+		return 0;
+	if (!a->ready)
+		return agent_come_again(a, SIGHUP);
+	problems_init(&problems);
+	(void)agent_reload(a, &problems);
+	problems_done(&problems);
 	return 0;
 }
 
@@ -535,6 +578,7 @@ static struct document_facts agent_facts(struct agent *a)
 		.apply = a->apply,
 		.check_reason = agent_check_reason,
 		.check_view = agent_check_view,
+		.words = control_words(a->control),
 		.userdata = a,
 		.ready = a->ready,
 		.stopping = a->stopping,
@@ -553,6 +597,23 @@ static char *agent_explain(void *userdata, const char *name, bool *ret_found)
 	const struct document_facts facts = agent_facts(userdata);
 
 	return document_explain(&facts, name, ret_found);
+}
+
+static const char *agent_busy(void *userdata)
+{
+	const struct agent *a = userdata;
+
+	if (a->stopping)
+		return "the agent is stopping";
+	return a->ready ? NULL : "the agent has just started; ask again in a second";
+}
+
+static char *agent_command(void *userdata, const char *command, const char *body, size_t n,
+	const struct caller *caller, unsigned *ret_status)
+{
+	struct agent *a = userdata;
+
+	return control_command(a->control, command, body, n, caller, ret_status);
 }
 
 static int agent_add_signals(struct agent *a)
@@ -636,8 +697,20 @@ static int agent_init(struct agent *a)
 	const struct apply_ops apply_ops = {
 		.ready = agent_on_ready, .changed = agent_on_changed, .userdata = a};
 	const struct checks_ops checks_ops = {.report = agent_on_report, .userdata = a};
+	const struct control_ops control_ops = {
+		.changed = agent_on_words,
+		.check_now = agent_check_now,
+		.reload = agent_reload,
+		.busy = agent_busy,
+		.userdata = a,
+	};
 	const struct http_ops http_ops = {
-		.status = agent_status, .explain = agent_explain, .userdata = a};
+		.status = agent_status,
+		.explain = agent_explain,
+		.command = agent_command,
+		.commands = control_commands,
+		.userdata = a,
+	};
 	struct engine_change *change;
 	struct error error = {0};
 	int r;
@@ -683,6 +756,11 @@ static int agent_init(struct agent *a)
 	r = apply_configure(a->apply, a->config);
 	if (r < 0)
 		return r;
+	r = control_new(&a->control, a->event, a->config->state,
+		(const struct config *const *)&a->config, &control_ops);
+	if (r < 0)
+		return r;
+	agent_tell_words(a);
 	r = http_new(&a->http, a->event, &a->config->status, &http_ops, &error);
 	if (r < 0) {
 		log_error("%s", error.text);
@@ -694,6 +772,7 @@ static int agent_init(struct agent *a)
 static void agent_done(struct agent *a)
 {
 	http_free(a->http);
+	control_free(a->control);
 	watchdog_free(a->watchdog);
 	checks_free(a->checks);
 	apply_free(a->apply);

@@ -111,6 +111,7 @@ struct config {
 	struct config_bird bird;
 	struct config_status status;
 	uint64_t stop_grace_ms; /* from settled withdrawals to the agent's end */
+	char *state;		/* /var/lib/redshank/state.json */
 	struct config_timing defaults;
 	struct config_service *services; /* in the order of the files */
 	size_t n_services;

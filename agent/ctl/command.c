@@ -12,6 +12,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "agent/ctl/change.h"
 #include "agent/ctl/explain.h"
 #include "agent/ctl/fetch.h"
 #include "agent/ctl/import.h"
@@ -22,6 +23,7 @@ struct command_options {
 	const char *socket;
 	bool json;
 	bool plugin;
+	struct change_options change;
 };
 
 struct command {
@@ -155,6 +157,23 @@ static int run_explain(const struct command_options *options, int argc, char **a
 	return COMMAND_OK;
 }
 
+static int run_change(const struct command_options *options, int argc, char **argv)
+{
+	_cleanup_fetch_answer_ struct fetch_answer answer = {0};
+	_cleanup_free_ char *body = NULL;
+	struct error error;
+	char path[64];
+
+	body = change_body(argv[0], argc > 1 ? argv[1] : NULL, &options->change, &error);
+	if (!body)
+		return complain(COMMAND_USAGE, "%s", error.text);
+	(void)snprintf(path, sizeof(path), "/v1/%s", argv[0]);
+	if (fetch_post(options->socket, path, body, &answer, &error) < 0)
+		return complain(COMMAND_NO_AGENT, "%s", error.text);
+	return (int)change_tell(stdout, stderr, options->json, answer.status,
+		buffer_string(&answer.body), answer.body.length);
+}
+
 static int run_version(const struct command_options *options, int argc, char **argv)
 {
 	if (options->json)
@@ -182,6 +201,11 @@ static const struct command commands[] = {
 		run_status},
 	{"explain", "SERVICE|PREFIX", "why: the rule, what is behind it, what comes next",
 		run_explain},
+	{"drain", "SERVICE|PREFIX|--all", "take it out, until it is undrained or for a time",
+		run_change},
+	{"undrain", "SERVICE|PREFIX|--all", "take back a drain", run_change},
+	{"check-now", "", "run every check now", run_change},
+	{"reload", "", "read the configuration again", run_change},
 	{"version", "", "the version of this program", run_version},
 	{"import", "PEER FILE...",
 		"an ahc, exabgp or birdwatcher configuration as one of Redshank's", run_import},
@@ -257,6 +281,9 @@ static void print_help(FILE *out)
 		"  --socket PATH   the agent's socket (" COMMAND_SOCKET ")\n"
 		"  --json          for programs: JSON\n"
 		"  --plugin        with status: one line and exit code as a monitoring plug-in\n"
+		"  --all           with drain, undrain: the whole server\n"
+		"  --reason TEXT   with drain: why\n"
+		"  --for D         with drain: how long, such as 30m or 2h\n"
 		"  --help, --version\n"
 		"\n"
 		"Exit codes: 0 done, 1 refused or unknown, 2 usage, 3 no agent. With "
@@ -283,6 +310,9 @@ static int run_named(const struct command_options *options, int argc, char **arg
 				argv[0], argv[most], commands[i].name, commands[i].arguments);
 		if (options->plugin && commands[i].run != run_status)
 			return complain(COMMAND_USAGE, "--plugin goes with status only");
+		if (change_options_given(&options->change) && commands[i].run != run_change)
+			return complain(COMMAND_USAGE,
+				"--all, --reason and --for go with drain and undrain only");
 		return commands[i].run(options, argc, argv);
 	}
 	return unknown_command(argv[0]);
@@ -290,13 +320,24 @@ static int run_named(const struct command_options *options, int argc, char **arg
 
 int command_run(int argc, char **argv)
 {
-	enum { OPTION_SOCKET = 256, OPTION_JSON, OPTION_PLUGIN, OPTION_VERSION };
+	enum {
+		OPTION_SOCKET = 256,
+		OPTION_JSON,
+		OPTION_PLUGIN,
+		OPTION_VERSION,
+		OPTION_ALL,
+		OPTION_REASON,
+		OPTION_FOR
+	};
 	static const struct option known[] = {
 		{"socket", required_argument, NULL, OPTION_SOCKET},
 		{"json", no_argument, NULL, OPTION_JSON},
 		{"plugin", no_argument, NULL, OPTION_PLUGIN},
 		{"help", no_argument, NULL, 'h'},
 		{"version", no_argument, NULL, OPTION_VERSION},
+		{"all", no_argument, NULL, OPTION_ALL},
+		{"reason", required_argument, NULL, OPTION_REASON},
+		{"for", required_argument, NULL, OPTION_FOR},
 		{0},
 	};
 	struct command_options options = {.socket = COMMAND_SOCKET};
@@ -312,6 +353,15 @@ int command_run(int argc, char **argv)
 			break;
 		case OPTION_PLUGIN:
 			options.plugin = true;
+			break;
+		case OPTION_ALL:
+			options.change.all = true;
+			break;
+		case OPTION_REASON:
+			options.change.reason = optarg;
+			break;
+		case OPTION_FOR:
+			options.change.span = optarg;
 			break;
 		case OPTION_VERSION:
 			return run_version(&(struct command_options){0}, 0, NULL);

@@ -238,6 +238,25 @@ static void say_checks(const struct explain *e, struct buffer *b)
 	}
 }
 
+/* "drained with the whole server by root (uid 0, pid 7), until 2026-..." */
+static void say_drain(const struct explain *e, struct buffer *b, const json_t *drain)
+{
+	const char *name = explain_text(drain, "name"), *until = explain_text(drain, "until");
+	const char *reason = explain_text(drain, "reason");
+
+	if (!json_is_object(drain)) {
+		say(b, "an operator has drained it.");
+		return;
+	}
+	if (name[0] && strcmp(name, e->service_name) == 0)
+		say(b, "its service was drained");
+	else
+		say(b, name[0] ? "it was drained" : "the whole server was drained");
+	say(b, " by %s at %s, ", explain_text(drain, "who"), explain_text(drain, "since"));
+	say(b, "%s%s", until[0] ? "until " : "until it is undrained", until);
+	say(b, reason[0] ? ": %s." : "; no reason was given.", reason);
+}
+
 static void say_rule(const struct explain *e, struct buffer *b, const json_t *prefix)
 {
 	bool none = json_object_size(explain_get(e->service, "checks")) == 0;
@@ -245,7 +264,7 @@ static void say_rule(const struct explain *e, struct buffer *b, const json_t *pr
 	if (explain_is(prefix, "reason", "stopping")) {
 		say(b, "the agent is stopping, and the service's on_stop is `withdraw`.");
 	} else if (explain_is(prefix, "reason", "drained")) {
-		say(b, "an operator has drained it.");
+		say_drain(e, b, explain_get(prefix, "drain"));
 	} else if (explain_is(prefix, "reason", "forced")) {
 		say(b, "an operator has forced it to be announced, whatever the checks say.");
 	} else if (explain_is(prefix, "reason", "address_missing")) {
@@ -558,7 +577,8 @@ static void say_next_step(const struct explain *e, struct buffer *b, const json_
 		{"configure_retry",
 			"BIRD refuses its configuration; tried when its file is saved, or ", true,
 			NULL},
-		{"operator", "it stays so until an operator says otherwise", false, NULL},
+		{"operator", "the drain ends ", true,
+			"it stays so until an operator says otherwise"},
 		{"address", "as soon as an address of this host lies in it, the checks decide",
 			false, NULL},
 	};

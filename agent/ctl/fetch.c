@@ -118,8 +118,9 @@ static CURLcode set_options(
 	return code;
 }
 
-int fetch_get(const char *socket_path, const char *path, struct fetch_answer *ret,
-	struct error *ret_error)
+/* `body`: of a POST, or NULL for a GET. */
+static int fetch(const char *socket_path, const char *path, const char *body,
+	struct fetch_answer *ret, struct error *ret_error)
 {
 	_cleanup_(curl_easy_cleanupp) CURL *curl = curl_easy_init();
 	_cleanup_fetch_answer_ struct fetch_answer answer = {0};
@@ -131,6 +132,8 @@ int fetch_get(const char *socket_path, const char *path, struct fetch_answer *re
 		return error_set_errno(ret_error, ENOMEM, "libcurl");
 	(void)snprintf(url, sizeof(url), "http://redshank%s", path);
 	code = set_options(curl, socket_path, url, &answer.body);
+	if (code == CURLE_OK && body)
+		code = curl_easy_setopt(curl, CURLOPT_POSTFIELDS, body);
 	if (code != CURLE_OK)
 		return error_set(ret_error, EINVAL, "libcurl: %s", curl_easy_strerror(code));
 	code = curl_easy_perform(curl);
@@ -140,4 +143,16 @@ int fetch_get(const char *socket_path, const char *path, struct fetch_answer *re
 	*ret = answer;
 	buffer_init(&answer.body, FETCH_BODY_MAX);
 	return 0;
+}
+
+int fetch_get(const char *socket_path, const char *path, struct fetch_answer *ret,
+	struct error *ret_error)
+{
+	return fetch(socket_path, path, NULL, ret, ret_error);
+}
+
+int fetch_post(const char *socket_path, const char *path, const char *body,
+	struct fetch_answer *ret, struct error *ret_error)
+{
+	return fetch(socket_path, path, body, ret, ret_error);
 }

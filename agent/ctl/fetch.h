@@ -22,4 +22,8 @@ void fetch_answer_done(struct fetch_answer *a);
 int fetch_get(const char *socket_path, const char *path, struct fetch_answer *ret,
 	struct error *ret_error);
 
+/* The same with POST and `body`, of JSON. */
+int fetch_post(const char *socket_path, const char *path, const char *body,
+	struct fetch_answer *ret, struct error *ret_error);
+
 #endif

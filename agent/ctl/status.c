@@ -300,10 +300,25 @@ static void add_number(
 	text_table_add(t, colour, true, cell);
 }
 
+/* "drained by root (uid 0, pid 7) until 2026-...: maintenance" */
+static void say_reason(const json_t *prefix, char *buf, size_t size)
+{
+	const json_t *drain = json_object_get(prefix, "drain");
+	const char *until = text_of(drain, "until"), *why = text_of(drain, "reason");
+
+	if (!is_text(prefix, "reason", "drained") || !json_is_object(drain))
+		(void)snprintf(buf, size, "%s", text_of(prefix, "reason"));
+	else
+		(void)snprintf(buf, size, "drained by %s%s%s%s%s", text_of(drain, "who"),
+			until[0] ? " until " : "", until, why[0] ? ": " : "", why);
+}
+
 static void add_reason(struct text_table *t, const json_t *prefix)
 {
-	const char *reason = text_of(prefix, "reason"), *other = text_of(prefix, "elsewhere");
-	char cell[256];
+	const char *other = text_of(prefix, "elsewhere");
+	char reason[512], cell[768];
+
+	say_reason(prefix, reason, sizeof(reason));
 
 	if (!is_elsewhere(prefix)) {
 		text_table_add(t, TEXT_PLAIN, false, reason);

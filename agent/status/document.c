@@ -111,6 +111,75 @@ void document_put_known(struct json_writer *w, const char *key, enum apply_known
 	abort();
 }
 
+const struct word *document_word(const struct document *d, size_t service, size_t index)
+{
+	const struct config_service *s = &d->facts->config->services[service];
+	char name[PREFIX_TEXT_MAX];
+
+	if (!d->facts->words || d->facts->words->n == 0)
+		return NULL;
+	return words_cover(
+		d->facts->words, s->name, prefix_format(&s->prefixes[index].prefix, name));
+}
+
+/* The keys of a word, into the object that is open. */
+static void put_word(struct json_writer *w, const struct word *word)
+{
+	char text[CLOCK_TEXT_MAX];
+
+	json_write_string(w, "name", null_if_empty(word->name));
+	json_write_string(w, "reason", null_if_empty(word->reason));
+	json_write_string(w, "who", word->who);
+	json_write_string(w, "since", clock_format(word->since, text));
+	json_write_string(
+		w, "until", word_is_forever(word) ? NULL : clock_format(word->until, text));
+}
+
+static void put_drain(struct document *d, size_t service, size_t index)
+{
+	const struct word *word = document_word(d, service, index);
+
+	if (!word) {
+		json_write_null(&d->json, "drain");
+		return;
+	}
+	json_open_object(&d->json, "drain");
+	put_word(&d->json, word);
+	json_close(&d->json);
+}
+
+static bool is_configured(const struct config *config, const char *name)
+{
+	char text[PREFIX_TEXT_MAX];
+
+	for (size_t s = 0; s < config->n_services; s++) {
+		const struct config_service *service = &config->services[s];
+
+		if (strcmp(service->name, name) == 0)
+			return true;
+		for (size_t i = 0; i < service->n_prefixes; i++)
+			if (strcmp(prefix_format(&service->prefixes[i].prefix, text), name) == 0)
+				return true;
+	}
+	return name[0] == '\0';
+}
+
+static void put_drains(struct document *d)
+{
+	const struct words *words = d->facts->words;
+	struct json_writer *w = &d->json;
+
+	json_open_array(w, "drains");
+	for (size_t i = 0; words && i < words->n; i++) {
+		json_open_object(w, NULL);
+		put_word(w, &words->items[i]);
+		json_write_bool(
+			w, "configured", is_configured(d->facts->config, words->items[i].name));
+		json_close(w);
+	}
+	json_close(w);
+}
+
 void document_put_prefix(struct document *d, size_t service, size_t index)
 {
 	const struct engine_prefix *wanted = engine_prefix(d->facts->engine, service, index);
@@ -127,6 +196,7 @@ void document_put_prefix(struct document *d, size_t service, size_t index)
 	json_write_string(w, "reason", prefix_reason_name(wanted->reason));
 	document_put_time(d, "since", wanted->since);
 	json_write_string(w, "elsewhere", null_if_empty(seen->elsewhere));
+	put_drain(d, service, index);
 }
 
 void document_put_check(struct document *d, size_t service, size_t index)
@@ -189,6 +259,7 @@ void document_begin(struct document *d, struct buffer *out, const struct documen
 	json_write_bool(w, "ready", facts->ready);
 	json_write_bool(w, "stopping", facts->stopping);
 	put_bird(d);
+	put_drains(d);
 }
 
 char *document_end(struct document *d)

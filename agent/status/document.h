@@ -2,7 +2,8 @@
 #define REDSHANK_STATUS_DOCUMENT_H
 /*
  * The document of GET /v1/status: what is configured, wanted, announced and exported, and why.
- *   services.NAME.prefixes.PREFIX.{wanted,announced,exported,weight,reason,since,elsewhere}
+ *   drains: a list of {name,reason,who,since,until,configured}
+ *   services.NAME.prefixes.PREFIX.{wanted,announced,exported,weight,reason,since,elsewhere,drain}
  *   services.NAME.checks.NAME.{state,reason,outcomes,since,last,duration_us,next}
  *   services.NAME.health; bird.{link,version,error,alarm,settled,sessions,sessions_up,next_try};
  *   node, version, format
@@ -12,6 +13,7 @@
 #include "agent/bird/apply.h"
 #include "agent/config/config.h"
 #include "agent/core/engine.h"
+#include "agent/words/words.h"
 #include "probes/run.h"
 
 struct document_facts {
@@ -22,6 +24,7 @@ struct document_facts {
 	const char *(*check_reason)(void *userdata, size_t service, size_t check);
 	/* When a check ran and runs next. */
 	void (*check_view)(void *userdata, size_t service, size_t check, struct run_view *ret);
+	const struct words *words; /* of operators; NULL: none */
 	void *userdata;
 	bool ready; /* what BIRD was found doing is known, and the engine decides */
 	bool stopping;

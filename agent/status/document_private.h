@@ -26,6 +26,8 @@ char *document_end(struct document *d);
 
 /* RFC 3339; never is null. */
 void document_put_time(struct document *d, const char *key, struct monotime t);
+/* The word that keeps the prefix drained, or NULL. */
+const struct word *document_word(const struct document *d, size_t service, size_t index);
 void document_put_known(struct json_writer *w, const char *key, enum apply_known known);
 
 /* The keys that the status has of a prefix and of a check, into the object that is open. */

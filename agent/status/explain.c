@@ -218,6 +218,20 @@ static void put_next_checks(struct document *d, size_t service, bool missing)
 	}
 }
 
+/* The operator's word ends by the wall clock, as that is set now. */
+static void put_next_word(struct document *d, size_t service, size_t prefix)
+{
+	const struct word *word = document_word(d, service, prefix);
+	int64_t us;
+
+	if (!word || word_is_forever(word)) {
+		put_next(d, "operator", MONOTIME_NEVER);
+		return;
+	}
+	us = (int64_t)d->now.us + (word->until.us - d->wall.us);
+	put_next(d, "operator", (struct monotime){us > 0 ? (uint64_t)us : 0});
+}
+
 static void put_next_all(
 	struct document *d, size_t service, size_t prefix, const struct apply_explained *e)
 {
@@ -240,7 +254,7 @@ static void put_next_all(
 		break;
 	case PREFIX_REASON_DRAINED:
 	case PREFIX_REASON_FORCED:
-		put_next(d, "operator", MONOTIME_NEVER);
+		put_next_word(d, service, prefix);
 		break;
 	case PREFIX_REASON_ADDRESS_MISSING:
 		put_next(d, "address", MONOTIME_NEVER);
@@ -474,7 +488,7 @@ static void explain_nearest(const struct config *config, const char *name, char 
 		(void)snprintf(ret, 64, "%s", nearest.best);
 }
 
-static char *explain_nothing(const struct config *config, const char *name)
+char *explain_nothing(const struct config *config, const char *name)
 {
 	_cleanup_buffer_ struct buffer out = {0};
 	char said[4 * EXPLAIN_NAME_MAX], near[64], text[512];

@@ -15,4 +15,8 @@
  */
 char *document_explain(const struct document_facts *facts, const char *name, bool *ret_found);
 
+/* What is said of a name that nobody has: {"error": TEXT, "nearest": NAME or null}, of any text of
+ * at most EXPLAIN_NAME_MAX bytes. Heap, owned by the caller; NULL without memory. */
+char *explain_nothing(const struct config *config, const char *name);
+
 #endif

@@ -29,6 +29,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "agent/base/buffer.h"
 #include "agent/base/clock.h"
 #include "agent/status/listen.h"
 #include "agent/system/log.h"
@@ -79,6 +80,7 @@ struct http {
 	struct http_listener listeners[HTTP_N_KINDS];
 	char *unix_path;
 	struct listen_file unix_file;
+	gid_t group;		     /* of who may change things, or (gid_t)-1 */
 	struct MHD_Response *newest; /* our reference, or NULL */
 	bool newest_is_fresh;	     /* rendered in this pass */
 	unsigned n_documents;	     /* alive, ours and those of slow readers */
@@ -242,6 +244,99 @@ static enum MHD_Result answer_explain(struct http *h, struct MHD_Connection *con
 	return r;
 }
 
+/* --- commands --- */
+
+/* A POST while its body comes in. Freed when libmicrohttpd is done with the request. */
+struct http_upload {
+	struct caller caller;
+	bool too_long;
+	struct buffer body;
+};
+
+static void on_completed(void *userdata, struct MHD_Connection *connection, void **request,
+	enum MHD_RequestTerminationCode code)
+{
+	struct http_upload *u = *request;
+
+	*request = NULL;
+	if (!u)
+		return;
+	buffer_done(&u->body);
+	free(u);
+}
+
+/* The headers are there: who may not change things is told so before a byte of the body is read. */
+static enum MHD_Result command_begin(
+	struct http *h, struct MHD_Connection *connection, void **request)
+{
+	const union MHD_ConnectionInfo *info =
+		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+	struct http_upload *u;
+	struct caller caller;
+
+	if (listener_of(h, connection) != &h->listeners[HTTP_UNIX])
+		return answer_error(connection, MHD_HTTP_FORBIDDEN, NULL,
+			"changes are made on the Unix socket only");
+	if (caller_of(info->connect_fd, h->group, &caller) < 0 || !caller.may_change)
+		return answer_error(connection, MHD_HTTP_FORBIDDEN, NULL,
+			"only root, the agent's own user and members of status.group may change "
+			"things");
+	u = calloc(1, sizeof(*u));
+	if (!u)
+		return answer_error(connection, MHD_HTTP_SERVICE_UNAVAILABLE, NULL, "no memory");
+	u->caller = caller;
+	buffer_init(&u->body, HTTP_BODY_MAX);
+	*request = u;
+	return MHD_YES;
+}
+
+static enum MHD_Result answer_command(struct http *h, struct MHD_Connection *connection,
+	const char *command, const struct http_upload *u)
+{
+	struct MHD_Response *response;
+	unsigned status = MHD_HTTP_OK;
+	enum MHD_Result r;
+
+	if (u->too_long)
+		return answer_error(connection, MHD_HTTP_CONTENT_TOO_LARGE, NULL,
+			"a body has at most 4096 bytes");
+	response = document_response(
+		h, h->ops.command(h->ops.userdata, command, buffer_string(&u->body), u->body.length,
+			   &u->caller, &status));
+	if (!response)
+		return answer_error(connection, MHD_HTTP_SERVICE_UNAVAILABLE, NULL, "no memory");
+	r = MHD_queue_response(connection, status, response);
+	MHD_destroy_response(response);
+	return r;
+}
+
+/* Called for the headers, for each piece of the body, and at its end. */
+static enum MHD_Result on_command(struct http *h, struct MHD_Connection *connection,
+	const char *command, const char *data, size_t *n, void **request)
+{
+	struct http_upload *u = *request;
+
+	if (!u)
+		return command_begin(h, connection, request);
+	if (*n == 0)
+		return answer_command(h, connection, command, u);
+	if (buffer_append(&u->body, data, *n) < 0)
+		u->too_long = true;
+	*n = 0;
+	return MHD_YES;
+}
+
+/* The command that `url` names, or NULL. */
+static const char *command_of(const struct http *h, const char *url)
+{
+	if (strncmp(url, "/v1/", 4) != 0)
+		return NULL;
+	for (size_t i = 0; h->ops.commands && h->ops.commands[i]; i++)
+		if (strcmp(url + 4, h->ops.commands[i]) == 0)
+			return h->ops.commands[i];
+	return NULL;
+}
+
 static const struct http_route {
 	const char *path;
 	enum MHD_Result (*answer)(struct http *h, struct MHD_Connection *connection);
@@ -250,13 +345,19 @@ static const struct http_route {
 	{"/v1/explain", answer_explain},
 };
 
-/* Answers as soon as the headers are there: no route reads a body. */
+/* Answers as soon as the headers are there: none but a command reads a body. */
 static enum MHD_Result on_request(void *userdata, struct MHD_Connection *connection,
 	const char *url, const char *method, const char *version, const char *upload_data,
 	size_t *upload_data_size, void **request)
 {
 	struct http *h = userdata;
+	const char *command = command_of(h, url);
 
+	if (command && strcmp(method, MHD_HTTP_METHOD_POST) == 0)
+		return on_command(h, connection, command, upload_data, upload_data_size, request);
+	if (command)
+		return answer_error(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "POST",
+			"only POST is allowed here");
 	for (size_t i = 0; i < ELEMENTSOF(routes); i++) {
 		if (strcmp(url, routes[i].path) != 0)
 			continue;
@@ -464,7 +565,8 @@ static int start_daemon(struct http *h)
 
 	h->daemon = MHD_start_daemon(MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_USE_ERROR_LOG,
 		0, NULL, NULL, on_request, h, MHD_OPTION_EXTERNAL_LOGGER, on_mhd_log, NULL,
-		MHD_OPTION_NOTIFY_CONNECTION, on_connection, h, MHD_OPTION_CONNECTION_LIMIT,
+		MHD_OPTION_NOTIFY_CONNECTION, on_connection, h, MHD_OPTION_NOTIFY_COMPLETED,
+		on_completed, NULL, MHD_OPTION_CONNECTION_LIMIT,
 		(unsigned)(HTTP_N_KINDS * HTTP_CONNECTIONS_MAX), MHD_OPTION_CONNECTION_MEMORY_LIMIT,
 		(size_t)HTTP_REQUEST_MAX, MHD_OPTION_END);
 	if (!h->daemon)
@@ -527,6 +629,7 @@ int http_new(struct http **ret, sd_event *event, const struct config_status *sta
 	if (r < 0)
 		return r;
 	h->unix_path = TAKE_PTR(path);
+	h->group = caller_group(status->group);
 	r = serve(h, HTTP_UNIX, r, "status-unix");
 	if (r < 0)
 		return error_set_errno(ret_error, -r, "status: %s", status->socket);

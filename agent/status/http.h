@@ -1,17 +1,20 @@
 #ifndef REDSHANK_STATUS_HTTP_H
 #define REDSHANK_STATUS_HTTP_H
 /*
- * The status socket: HTTP/1.1 by libmicrohttpd on the agent's own loop, read-only: a Unix socket
- * (mode 0660, status.group), and a TCP listener where configured. Clients are strangers: number of
+ * The status socket: HTTP/1.1 by libmicrohttpd on the agent's own loop: a Unix socket (mode
+ * 0660, status.group), on which those who may also change things by POST, and a read-only TCP
+ * listener where configured. Clients are strangers: number of
  * connections, size of a request and total time of each are bounded, and a slow one costs no check.
  */
 #include <systemd/sd-event.h>
 
 #include "agent/config/config.h"
+#include "agent/status/caller.h"
 
 struct http;
 
 #define HTTP_NAME_MAX 64
+#define HTTP_BODY_MAX 4096
 
 struct http_ops {
 	/* The body of GET /v1/status: heap, freed by http; NULL: 503. */
@@ -19,6 +22,11 @@ struct http_ops {
 	/* The body of GET /v1/explain?name=NAME, with `ret_found` false that of a 404: heap, freed
 	 * by http; NULL: 503. `name` is any text of at most HTTP_NAME_MAX bytes. */
 	char *(*explain)(void *userdata, const char *name, bool *ret_found);
+	/* The answer to POST /v1/COMMAND from one who may change things: heap, freed by http; NULL:
+	 * 503. `body` is any text of `n` bytes, at most HTTP_BODY_MAX. */
+	char *(*command)(void *userdata, const char *command, const char *body, size_t n,
+		const struct caller *caller, unsigned *ret_status);
+	const char *const *commands; /* their names, NULL at the end; NULL: there are none */
 	void *userdata;
 };
 

@@ -45,6 +45,7 @@ def default_config(edge, agent):
         "node": edge.name,
         "bird": {"socket": edge.bird.socket, "fragments": edge.fragments},
         "status": {"socket": agent.socket, "group": "root"},
+        "state": edge.host.path("state.json"),
         "defaults": dict(DEFAULTS),
         "services": {
             "dns": {

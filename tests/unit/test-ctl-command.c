@@ -248,6 +248,45 @@ START_TEST (explain_asks_and_exits) {
 }
 END_TEST
 
+/* What goes to the agent, and what its answers become. */
+START_TEST (changes) {
+	static const struct {
+		const char *line, *path, *body, *answer;
+		int code;
+		const char *said, *complained;
+	} rows[] = {
+		{"drain dns --for 2h --reason disks", "drain",
+			"{\"name\": \"dns\", \"reason\": \"disks\", \"for\": \"2h\"}",
+			OK "{\"text\": \"drained dns\", \"warning\": null}", 0, "drained dns\n",
+			""},
+		{"drain --all", "drain", "{}", OK "{\"text\": \"x\", \"warning\": \"y\\u001b\"}", 0,
+			"x\n", "redshankctl: warning: y\\x1b\n"},
+		{"undrain 192.0.2.53/32", "undrain", "{\"name\": \"192.0.2.53/32\"}",
+			NOT_FOUND "{\"error\": \"nobody\\n\"}", 1, "", "redshankctl: nobody"},
+		{"reload", "reload", "{}",
+			NOT_FOUND "{\"error\": \"refused\", \"problems\": [\"one\", 2, \"three\"]}",
+			1, "", "redshankctl: refused\n  one\n  three\n"},
+		{"check-now --json", "check-now", "{}", OK "{\"text\": \"z\"}", 0,
+			"{\n  \"text\": \"z\"\n}\n", ""},
+		{"check-now", "check-now", "{}", NOT_FOUND "<html>", 1, "", "HTTP status 404"},
+		{"check-now", "check-now", "{}", OK "{}", 1, "", "HTTP status 200"},
+	};
+	char first[128];
+
+	for (size_t i = 0; i < ELEMENTSOF(rows); i++) {
+		begin(rows[i].answer);
+		ck_assert_msg(run(rows[i].line) == rows[i].code, "%s: %s", rows[i].line, err);
+		ck_assert_str_eq(out, rows[i].said);
+		ck_assert_has(err, rows[i].complained);
+		(void)snprintf(first, sizeof(first), "POST /v1/%s HTTP/1.1\r\n", rows[i].path);
+		ck_assert_msg(strncmp(request, first, strlen(first)) == 0, "%s", request);
+		ck_assert_has(request, rows[i].body);
+		end();
+	}
+	ck_assert_int_eq(run("drain dns"), 3);
+}
+END_TEST
+
 START_TEST (usage) {
 	static const struct {
 		const char *line;
@@ -257,12 +296,22 @@ START_TEST (usage) {
 		{"", 2, "expected a command"},
 		{"statsu", 2, "did you mean \"status\"?"},
 		{"versoin", 2, "did you mean \"version\"?"},
-		{"fnord", 2, "The commands are: status explain version"},
+		{"fnord", 2, "The commands are: status explain drain undrain"},
 		{"status a b", 2, "unexpected \"b\""},
 		{"explain", 2, "expected a service, a prefix or an address"},
 		{"explain a b", 2, "unexpected \"b\""},
 		{"explain dns --plugin", 2, "--plugin goes with status"},
 		{"explian dns", 2, "did you mean \"explain\"?"},
+		{"drain", 2, "drain: expected a service or a prefix, or --all"},
+		{"drain dns --all", 2, "or --all for the whole server"},
+		{"drain a b", 2, "unexpected \"b\""},
+		{"drain --al dns", 2, "or --all"},
+		{"drain --reason", 2, "argument"},
+		{"undrain dns --for 1h", 2, "--for does not go with undrain"},
+		{"undrain dns --reason x", 2, "--reason does not go with undrain"},
+		{"reload --all", 2, "--all does not go with reload"},
+		{"reload dns", 2, "unexpected \"dns\""},
+		{"status --all", 2, "go with drain"},
 		{"version a", 2, "unexpected \"a\""},
 		{"import", 2, "expected ahc, exabgp or birdwatcher"},
 		{"import ahc", 2, "expected files of that program"},
@@ -306,6 +355,7 @@ int main(void)
 	tcase_add_test(tests, a_silent_agent_is_not_waited_for);
 	tcase_add_test(tests, no_proxy_is_asked);
 	tcase_add_test(tests, explain_asks_and_exits);
+	tcase_add_test(tests, changes);
 	tcase_add_test(tests, usage);
 	suite_add_tcase(suite, tests);
 	runner = srunner_create(suite);

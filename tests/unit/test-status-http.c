@@ -68,7 +68,25 @@ static char *explain(void *userdata, const char *name, bool *ret_found)
 	return text;
 }
 
-static const struct http_ops ops = {.status = render, .explain = explain};
+static unsigned commanded;
+static char command_name[32], command_body[8192];
+static uid_t command_uid;
+
+static char *command(void *userdata, const char *name, const char *body, size_t n,
+	const struct caller *caller, unsigned *ret_status)
+{
+	ck_assert_uint_eq(strlen(body), n);
+	commanded++;
+	(void)snprintf(command_name, sizeof(command_name), "%s", name);
+	(void)snprintf(command_body, sizeof(command_body), "%s", body);
+	command_uid = caller->uid;
+	*ret_status = strstr(body, "refuse") ? 409 : 200;
+	return strdup("{\"text\": \"done\"}\n");
+}
+
+static const char *const commands[] = {"drain", "check-now", NULL};
+static const struct http_ops ops = {
+	.status = render, .explain = explain, .command = command, .commands = commands};
 
 /* A port that was free a moment ago. */
 static unsigned short free_port(void)
@@ -94,7 +112,7 @@ static void setup(void)
 	struct error error = {{0}};
 
 	document_size = 100;
-	renders = explains = 0;
+	renders = explains = commanded = 0;
 	tcp_port = free_port();
 	(void)snprintf(listen_text, sizeof(listen_text), "127.0.0.1:%u", tcp_port);
 	settings = (struct config_status){.socket = socket_path, .listen = listen_text};
@@ -337,6 +355,142 @@ END_TEST
 START_TEST (a_document_that_fills_no_socket_buffer_arrives_whole) {
 	document_size = 4 * 1024 * 1024;
 	ck_assert_uint_eq(body_length(ask(GET)), document_size);
+}
+END_TEST
+
+/* --- commands --- */
+
+static const char *post_fd(int fd, const char *path, const char *body)
+{
+	static char request[16384];
+
+	(void)snprintf(request, sizeof(request),
+		"POST %s HTTP/1.1\r\nHost: x\r\nContent-Length: %zu\r\n\r\n%s", path, strlen(body),
+		body);
+	return ask_fd(fd, request);
+}
+
+START_TEST (a_command_is_carried_out) {
+	ck_assert_starts(post_fd(connect_unix(), "/v1/drain", "{\"name\": 1}"), "HTTP/1.1 200 ");
+	ck_assert_str_eq(command_name, "drain");
+	ck_assert_str_eq(command_body, "{\"name\": 1}");
+	ck_assert_uint_eq(command_uid, geteuid());
+	ck_assert_starts(post_fd(connect_unix(), "/v1/check-now", ""), "HTTP/1.1 200 ");
+	ck_assert_str_eq(command_body, "");
+	ck_assert_starts(post_fd(connect_unix(), "/v1/drain", "refuse"), "HTTP/1.1 409 ");
+	ck_assert_starts(
+		ask("POST /v1/drain HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+		    "2\r\n{ \r\n1\r\n}\r\n0\r\n\r\n"),
+		"HTTP/1.1 200 ");
+	ck_assert_str_eq(command_body, "{ }");
+	ck_assert_uint_eq(commanded, 4);
+	ck_assert_starts(post_fd(connect_unix(), "/v1/drains", "{}"), "HTTP/1.1 404 ");
+	ck_assert_starts(post_fd(connect_unix(), "/v1/", "{}"), "HTTP/1.1 404 ");
+	ck_assert_has(ask("GET /v1/drain HTTP/1.1\r\nHost: x\r\n\r\n"), "Allow: POST\r\n");
+	ck_assert_uint_eq(commanded, 4);
+}
+END_TEST
+
+START_TEST (bodies_are_bounded) {
+	static char body[HTTP_BODY_MAX + 2];
+
+	memset(body, ' ', HTTP_BODY_MAX);
+	ck_assert_starts(post_fd(connect_unix(), "/v1/drain", body), "HTTP/1.1 200 ");
+	ck_assert_uint_eq(strlen(command_body), HTTP_BODY_MAX);
+	body[HTTP_BODY_MAX] = ' ';
+	ck_assert_starts(post_fd(connect_unix(), "/v1/drain", body), "HTTP/1.1 413 ");
+	ck_assert_uint_eq(commanded, 1);
+	/* One that ends in the middle of its body has said nothing. */
+	{
+		static const char half[] =
+			"POST /v1/drain HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{}";
+		int fd = connect_unix();
+
+		ck_assert_int_gt(send(fd, half, strlen(half), 0), 0);
+		turn_for(50);
+		close(fd);
+		turn_for(50);
+	}
+	ck_assert_uint_eq(commanded, 1);
+}
+END_TEST
+
+START_TEST (nothing_is_changed_over_tcp) {
+	ck_assert_starts(post_fd(connect_tcp(), "/v1/drain", "{}"), "HTTP/1.1 403 ");
+	ck_assert_has(post_fd(connect_tcp(), "/v1/drain", "{}"), "on the Unix socket only");
+	ck_assert_uint_eq(commanded, 0);
+}
+END_TEST
+
+/* Connects as somebody else, by what the kernel writes down at that moment. */
+static int connect_as(uid_t uid, gid_t gid, const gid_t *groups, size_t n)
+{
+	int fd;
+
+	ck_assert_int_eq(setgroups(n, groups), 0);
+	ck_assert_int_eq(setegid(gid), 0);
+	ck_assert_int_eq(seteuid(uid), 0);
+	fd = connect_unix();
+	ck_assert_int_eq(seteuid(0), 0);
+	ck_assert_int_eq(setegid(0), 0);
+	ck_assert_int_eq(setgroups(0, NULL), 0);
+	return fd;
+}
+
+/* Anybody may reach this socket; who may change things is decided by who it is. */
+START_TEST (who_may_change_things) {
+	const struct group *entry = getgrnam("daemon");
+	struct error error = {{0}};
+	gid_t group, others[40];
+	const char *answer;
+
+	if (geteuid() != 0 || !entry)
+		return;
+	group = entry->gr_gid;
+	for (size_t i = 0; i < ELEMENTSOF(others); i++)
+		others[i] = 60000 + (gid_t)i;
+	http_free(http);
+	settings.group = (char *)"daemon";
+	ck_assert_int_eq(open_server(&error), 0);
+	ck_assert_int_eq(chmod(directory, 0755), 0);
+	ck_assert_int_eq(chmod(socket_path, 0666), 0);
+
+	answer = post_fd(connect_as(12345, 12345, others, ELEMENTSOF(others)), "/v1/drain", "{}");
+	ck_assert_starts(answer, "HTTP/1.1 403 ");
+	ck_assert_has(answer, "{\"error\": \"only root");
+	ck_assert_starts(
+		post_fd(connect_as(12345, 12345, NULL, 0), "/v1/drain", "{}"), "HTTP/1.1 403 ");
+	ck_assert_starts(
+		post_fd(connect_as(12345, 0, NULL, 0), "/v1/drain", "{}"), "HTTP/1.1 403 ");
+	ck_assert_uint_eq(commanded, 0);
+	/* Who may not change may still look. */
+	ck_assert_starts(ask_fd(connect_as(12345, 12345, NULL, 0), GET), "HTTP/1.1 200 ");
+
+	ck_assert_starts(
+		post_fd(connect_as(12345, group, NULL, 0), "/v1/drain", "{}"), "HTTP/1.1 200 ");
+	ck_assert_uint_eq(command_uid, 12345);
+	others[39] = group;
+	answer = post_fd(connect_as(12345, 12345, others, ELEMENTSOF(others)), "/v1/drain", "{}");
+	ck_assert_starts(answer, "HTTP/1.1 200 ");
+	ck_assert_starts(post_fd(connect_unix(), "/v1/drain", "{}"), "HTTP/1.1 200 ");
+	ck_assert_uint_eq(command_uid, 0);
+	ck_assert_uint_eq(commanded, 3);
+
+	/* The agent's own user, and no group. */
+	settings.group = NULL;
+	http_free(http);
+	ck_assert_int_eq(open_server(&error), 0);
+	ck_assert_int_eq(chmod(socket_path, 0666), 0);
+	ck_assert_starts(
+		post_fd(connect_as(12345, group, NULL, 0), "/v1/drain", "{}"), "HTTP/1.1 403 ");
+	{
+		int fd = connect_as(12345, 12345, NULL, 0);
+
+		ck_assert_int_eq(seteuid(12345), 0);
+		answer = post_fd(fd, "/v1/drain", "{}");
+		ck_assert_int_eq(seteuid(0), 0);
+		ck_assert_starts(answer, "HTTP/1.1 200 ");
+	}
 }
 END_TEST
 
@@ -716,6 +870,10 @@ int main(void)
 	tcase_add_test(good, a_crowd_that_asks_at_once);
 	tcase_add_test(good, without_a_document_it_says_so);
 	tcase_add_test(good, a_document_that_fills_no_socket_buffer_arrives_whole);
+	tcase_add_test(good, a_command_is_carried_out);
+	tcase_add_test(good, bodies_are_bounded);
+	tcase_add_test(good, nothing_is_changed_over_tcp);
+	tcase_add_test(good, who_may_change_things);
 	tcase_add_test(bad, malformed_requests_are_refused);
 	tcase_add_test(bad, slow_clients_are_cut_and_cost_nobody);
 	tcase_add_test(bad, one_listener_full_does_not_shut_the_other);

@@ -1,0 +1,109 @@
+/*
+ * drain, undrain, check-now, reload.
+ *
+ * Whatever could mean more than was meant is refused here: a drain of the whole server has to say
+ * --all, and an option that is not known ends the command. What names and times are right is the
+ * agent's to say.
+ */
+#include "agent/ctl/change.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <string.h>
+
+#include "agent/ctl/text.h"
+
+/* What goes with a command. */
+static const struct change_usage {
+	const char *command;
+	bool name, reason, span;
+} usages[] = {
+	{"drain", true, true, true},
+	{"undrain", true, false, false},
+	{"check-now", false, false, false},
+	{"reload", false, false, false},
+};
+
+static const struct change_usage *usage_of(const char *command)
+{
+	for (size_t i = 0; i < ELEMENTSOF(usages); i++)
+		if (strcmp(usages[i].command, command) == 0)
+			return &usages[i];
+	abort();
+}
+
+static int check_usage(const char *command, const char *name, const struct change_options *o,
+	struct error *ret_error)
+{
+	const struct change_usage *usage = usage_of(command);
+
+	if ((o->all && !usage->name) || (o->reason && !usage->reason) || (o->span && !usage->span))
+		return error_set(ret_error, EINVAL, "%s does not go with %s",
+			o->all && !usage->name	      ? "--all"
+			: o->reason && !usage->reason ? "--reason"
+						      : "--for",
+			command);
+	if (usage->name && o->all == (name != NULL))
+		return error_set(ret_error, EINVAL,
+			"%s: expected a service or a prefix, or --all for the whole server",
+			command);
+	return 0;
+}
+
+/* False where the text is no valid UTF-8, or without memory. */
+static bool body_add(json_t *body, const char *key, const char *value)
+{
+	return !value || json_object_set_new(body, key, json_string(value)) == 0;
+}
+
+char *change_body(const char *command, const char *name, const struct change_options *options,
+	struct error *ret_error)
+{
+	json_auto_t *body = json_object();
+	char *text = NULL;
+
+	if (check_usage(command, name, options, ret_error) < 0)
+		return NULL;
+	if (body_add(body, "name", name) && body_add(body, "reason", options->reason) &&
+		body_add(body, "for", options->span))
+		text = json_dumps(body, JSON_ENSURE_ASCII);
+	if (!text)
+		(void)error_set(ret_error, EINVAL, "%s: expected text in UTF-8", command);
+	return text;
+}
+
+static void tell_line(FILE *to, const char *before, const char *text)
+{
+	_cleanup_free_ char *escaped = text_escape(text);
+
+	(void)fprintf(to, "%s%s\n", before, escaped);
+}
+
+enum command_exit change_tell(
+	FILE *out, FILE *err, bool json, long status, const char *body, size_t n)
+{
+	json_auto_t *answer = json_loadb(body, n, 0, NULL);
+	const char *text = json_string_value(json_object_get(answer, "text"));
+	const char *warning = json_string_value(json_object_get(answer, "warning"));
+	const char *error = json_string_value(json_object_get(answer, "error"));
+	const json_t *problem;
+	char said[64];
+	size_t i;
+
+	if (json && answer)
+		(void)(json_dumpf(answer, out, JSON_INDENT(2) | JSON_ENSURE_ASCII) == 0 &&
+			fputc('\n', out) >= 0);
+	if (status == 200 && text) {
+		if (!json)
+			tell_line(out, "", text);
+		if (warning)
+			tell_line(err, "redshankctl: warning: ", warning);
+		return COMMAND_OK;
+	}
+	(void)snprintf(said, sizeof(said), "the agent answered HTTP status %ld", status);
+	tell_line(err, "redshankctl: ", error ? error : said);
+	json_array_foreach (json_object_get(answer, "problems"), i, problem)
+		if (json_is_string(problem))
+			tell_line(err, "  ", json_string_value(problem));
+	return COMMAND_REFUSED;
+}

@@ -1,0 +1,316 @@
+/*
+ * The operators' words and their file.
+ *
+ * The file is JSON, {"format": 1, "drains": [{"name", "reason", "who", "since", "until"}]}, name
+ * and until null for the whole server and for no end, times in microseconds since the epoch. It is
+ * ours alone, yet whatever lies there is read as a stranger's: bounded, a regular file, every value
+ * of the right kind. One that is not as we write it is kept aside whole, for we cannot know which
+ * half of it somebody meant.
+ */
+#include "agent/words/words.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <libgen.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#define WORDS_FORMAT 1
+#define WORDS_FILE_MAX (1024 * 1024)
+
+/* --- what is said --- */
+
+const struct word *words_find(const struct words *w, const char *name)
+{
+	for (size_t i = 0; i < w->n; i++)
+		if (strcmp(w->items[i].name, name) == 0)
+			return &w->items[i];
+	return NULL;
+}
+
+int words_put(struct words *w, const struct word *word)
+{
+	struct word *place = (struct word *)words_find(w, word->name);
+
+	if (!place) {
+		if (w->n >= WORDS_MAX)
+			return -ENOSPC;
+		place = reallocarray(w->items, w->n + 1, sizeof(*place));
+		if (!place)
+			return -ENOMEM;
+		w->items = place;
+		place += w->n++;
+	}
+	*place = *word;
+	return 0;
+}
+
+static void words_remove(struct words *w, size_t index, struct word *ret)
+{
+	*ret = w->items[index];
+	w->n--;
+	memmove(w->items + index, w->items + index + 1, (w->n - index) * sizeof(*w->items));
+}
+
+bool words_take(struct words *w, const char *name, struct word *ret)
+{
+	const struct word *word = words_find(w, name);
+
+	if (word)
+		words_remove(w, (size_t)(word - w->items), ret);
+	return word != NULL;
+}
+
+bool words_take_ended(struct words *w, struct walltime now, struct word *ret)
+{
+	for (size_t i = 0; i < w->n; i++)
+		if (w->items[i].until.us <= now.us) {
+			words_remove(w, i, ret);
+			return true;
+		}
+	return false;
+}
+
+struct walltime words_next_end(const struct words *w)
+{
+	struct walltime next = WORDS_FOREVER;
+
+	for (size_t i = 0; i < w->n; i++)
+		if (w->items[i].until.us < next.us)
+			next = w->items[i].until;
+	return next;
+}
+
+const struct word *words_cover(const struct words *w, const char *service, const char *prefix)
+{
+	const struct word *longest = NULL;
+
+	for (size_t i = 0; i < w->n; i++) {
+		const struct word *word = &w->items[i];
+
+		if (word->name[0] && strcmp(word->name, service) != 0 &&
+			strcmp(word->name, prefix) != 0)
+			continue;
+		if (!longest || word->until.us > longest->until.us)
+			longest = word;
+	}
+	return longest;
+}
+
+void words_done(struct words *w)
+{
+	free(w->path);
+	free(w->items);
+	*w = (struct words){0};
+}
+
+/* --- the file, read --- */
+
+static bool words_text(const json_t *object, const char *key, char *buf, size_t size, bool optional)
+{
+	const json_t *value = json_object_get(object, key);
+
+	if (optional && json_is_null(value)) {
+		buf[0] = '\0';
+		return true;
+	}
+	if (!json_is_string(value) || json_string_length(value) >= size)
+		return false;
+	memcpy(buf, json_string_value(value), json_string_length(value) + 1);
+	return true;
+}
+
+static bool words_time(const json_t *object, const char *key, bool optional, struct walltime *ret)
+{
+	const json_t *value = json_object_get(object, key);
+
+	if (optional && json_is_null(value)) {
+		*ret = WORDS_FOREVER;
+		return true;
+	}
+	if (!json_is_integer(value) || json_integer_value(value) < 0)
+		return false;
+	ret->us = json_integer_value(value);
+	return true;
+}
+
+static int words_read_item(struct words *w, const json_t *item)
+{
+	struct word word = {0};
+
+	if (!json_is_object(item) || json_object_size(item) != 5 ||
+		!words_text(item, "name", word.name, sizeof(word.name), true) ||
+		!words_text(item, "reason", word.reason, sizeof(word.reason), false) ||
+		!words_text(item, "who", word.who, sizeof(word.who), false) ||
+		!words_time(item, "since", false, &word.since) ||
+		!words_time(item, "until", true, &word.until) || words_find(w, word.name))
+		return -EINVAL;
+	return words_put(w, &word);
+}
+
+static int words_parse(struct words *w, const char *text, size_t n, struct error *ret_error)
+{
+	json_error_t json_error;
+	json_auto_t *root = json_loadb(text, n, JSON_REJECT_DUPLICATES, &json_error);
+	const json_t *drains = json_object_get(root, "drains"), *item;
+	size_t i;
+	int r;
+
+	if (!root)
+		return error_set(
+			ret_error, EINVAL, "line %d: %s", json_error.line, json_error.text);
+	if (json_integer_value(json_object_get(root, "format")) != WORDS_FORMAT)
+		return error_set(ret_error, EINVAL, "not of format %d", WORDS_FORMAT);
+	if (!json_is_array(drains) || json_object_size(root) != 2)
+		return error_set(ret_error, EINVAL, "expected `format` and a list of `drains`");
+	json_array_foreach (drains, i, item) {
+		r = words_read_item(w, item);
+		if (r == -ENOMEM)
+			return error_set_errno(ret_error, ENOMEM, "drains");
+		if (r < 0)
+			return error_set(ret_error, -r, "drains[%zu] is none", i);
+	}
+	return 0;
+}
+
+/* The whole file. -ENOENT where there is none. */
+static int words_read(const char *path, char **ret, size_t *ret_n, struct error *ret_error)
+{
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+	_cleanup_free_ char *text = NULL;
+	struct stat st;
+	size_t n = 0;
+
+	if (fd < 0)
+		return error_set_errno(ret_error, errno, "open");
+	if (fstat(fd, &st) < 0)
+		return error_set_errno(ret_error, errno, "stat");
+	if (!S_ISREG(st.st_mode))
+		return error_set(ret_error, EINVAL, "not a regular file");
+	if (st.st_size > WORDS_FILE_MAX)
+		return error_set(ret_error, E2BIG, "larger than %d bytes", WORDS_FILE_MAX);
+	text = malloc((size_t)st.st_size + 1);
+	if (!text)
+		return error_set_errno(ret_error, ENOMEM, "read");
+	while (n < (size_t)st.st_size) {
+		ssize_t got = read(fd, text + n, (size_t)st.st_size - n);
+
+		if (got < 0)
+			return error_set_errno(ret_error, errno, "read");
+		if (got == 0)
+			break;
+		n += (size_t)got;
+	}
+	*ret = TAKE_PTR(text);
+	*ret_n = n;
+	return 0;
+}
+
+int words_load(struct words *w, const char *path, struct error *ret_error)
+{
+	_cleanup_free_ char *text = NULL;
+	struct error error = {0};
+	char bad[4096];
+	size_t n = 0;
+	int r;
+
+	*w = (struct words){.path = strdup(path)};
+	if (!w->path)
+		return error_set_errno(ret_error, ENOMEM, "%s", path);
+	r = words_read(path, &text, &n, &error);
+	if (r == -ENOENT)
+		return 0;
+	if (r >= 0)
+		r = words_parse(w, text, n, &error);
+	if (r >= 0)
+		return 0;
+	free(w->items);
+	w->items = NULL;
+	w->n = 0;
+	if (snprintf(bad, sizeof(bad), "%s.bad", path) >= (int)sizeof(bad) || rename(path, bad) < 0)
+		return error_set(ret_error, -r,
+			"%s: %s; it could not be kept aside: the next drain overwrites it", path,
+			error.text);
+	return error_set(ret_error, -r, "%s: %s; it is kept as %s", path, error.text, bad);
+}
+
+/* --- the file, written --- */
+
+static json_t *words_print(const struct words *w)
+{
+	json_auto_t *drains = json_array();
+
+	for (size_t i = 0; i < w->n; i++) {
+		const struct word *word = &w->items[i];
+		json_t *item = json_pack("{s:s?, s:s, s:s, s:I, s:o}", "name",
+			word->name[0] ? word->name : NULL, "reason", word->reason, "who", word->who,
+			"since", (json_int_t)word->since.us, "until",
+			word_is_forever(word) ? json_null() : json_integer(word->until.us));
+
+		if (json_array_append_new(drains, item) < 0)
+			return NULL;
+	}
+	return json_pack("{s:i, s:O}", "format", WORDS_FORMAT, "drains", drains);
+}
+
+static int words_open_folder(const char *path)
+{
+	char copy[4096];
+	const char *folder;
+	int fd;
+
+	(void)snprintf(copy, sizeof(copy), "%s", path);
+	folder = dirname(copy);
+	fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0 && errno == ENOENT && mkdir(folder, 0750) == 0)
+		fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+static int words_write(int folder, const char *name, const char *text)
+{
+	_cleanup_close_ int fd =
+		openat(folder, name, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0640);
+	size_t n = strlen(text);
+
+	if (fd < 0)
+		return -errno;
+	while (n > 0) {
+		ssize_t put = write(fd, text, n);
+
+		if (put < 0)
+			return -errno;
+		text += put;
+		n -= (size_t)put;
+	}
+	return fsync(fd) < 0 ? -errno : 0;
+}
+
+int words_save(const struct words *w, struct error *ret_error)
+{
+	json_auto_t *root = words_print(w);
+	_cleanup_free_ char *text = root ? json_dumps(root, JSON_INDENT(1)) : NULL;
+	_cleanup_close_ int folder = -1;
+	const char *slash = strrchr(w->path, '/'), *base = slash ? slash + 1 : w->path;
+	char dot[280];
+	int r;
+
+	if (!text)
+		return error_set_errno(ret_error, ENOMEM, "%s", w->path);
+	if (snprintf(dot, sizeof(dot), ".%s.new", base) >= (int)sizeof(dot))
+		return error_set_errno(ret_error, ENAMETOOLONG, "%s", w->path);
+	folder = words_open_folder(w->path);
+	if (folder < 0)
+		return error_set_errno(ret_error, -folder, "%s", w->path);
+	r = words_write(folder, dot, text);
+	if (r >= 0 && renameat(folder, dot, folder, base) < 0)
+		r = -errno;
+	if (r < 0) {
+		(void)unlinkat(folder, dot, 0);
+		return error_set_errno(ret_error, -r, "%s", w->path);
+	}
+	if (fsync(folder) < 0)
+		return error_set_errno(ret_error, errno, "%s: the folder", w->path);
+	return 0;
+}

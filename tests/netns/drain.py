@@ -1,0 +1,271 @@
+"""Drain and undrain on the real site: what the router sees, who may, what is kept and when it ends."""
+
+import json
+import os
+import signal
+import time
+
+from lib.case import check, eventually, main
+from lib.site import Site
+from lib.wire import ANNOUNCE
+
+DNS, DNS6, WEB = "192.0.2.53/32", "2001:db8::53/128", "192.0.2.80/32"
+
+
+def healthy(site):
+    """The agent anew, without a word of before; everything is announced."""
+    edge = site.edges[0]
+    agent = edge.agent
+    if agent.process and agent.process.alive():
+        agent.stop(signal.SIGUSR2)
+    for name in ("state.json", "state.json.bad"):
+        if os.path.exists(edge.host.path(name)):
+            os.unlink(edge.host.path(name))
+    agent.config = agent.default_config()
+    agent.start()
+    for prefix in (DNS, DNS6, WEB):
+        agent.wait_prefix(prefix, announced=True, exported=1, reason="healthy")
+        site.wait_announced(prefix, "edge1")
+    return agent
+
+
+def post(agent, command, body):
+    code, answer = agent.get("/v1/" + command, method="POST", body=json.dumps(body) if body is not None else None)
+    return code, json.loads(answer)
+
+
+def ctl(agent, *arguments, code=0):
+    done = agent.ctl(*arguments)
+    check(done.returncode == code, f"redshankctl {arguments} exits {code}", done)
+    return done
+
+
+def drained(site, agent, *prefixes):
+    for prefix in prefixes:
+        agent.wait_prefix(prefix, wanted="withdraw", reason="drained", announced=False)
+        site.wait_route(prefix, set())
+
+
+def announced(site, agent, *prefixes):
+    for prefix in prefixes:
+        agent.wait_prefix(prefix, wanted="announce", reason="healthy", announced=True)
+        site.wait_route(prefix, {"edge1"})
+
+
+def test_a_service(site):
+    """A service leaves at once, with who, why and until when; and comes back at once."""
+    agent = healthy(site)
+    began = time.monotonic()
+    done = ctl(agent, "drain", "dns", "--reason", "new disks", "--for", "2h")
+    check(done.stdout.startswith("drained dns until 20") and done.stdout.count("\n") == 1, "the word", done)
+    site.wait_route(DNS, set())
+    site.wait_route(DNS6, set())
+    check(time.monotonic() - began < 3, "at once")
+    drained(site, agent, DNS, DNS6)
+    announced(site, agent, WEB)
+    line = agent.wait_log("drain dns: by root (uid 0, pid ")
+    check("until 20" in line and line.endswith(": new disks"), "who, what, why, until", line)
+    document = agent.status()
+    check(len(document["drains"]) == 1, "one drain", document["drains"])
+    drain = document["drains"][0]
+    check(drain["name"] == "dns" and drain["configured"] and drain["reason"] == "new disks", "the drain", drain)
+    check(agent.prefix(DNS)["drain"]["who"].startswith("root (uid 0, pid "), "who", agent.prefix(DNS))
+    check(agent.prefix(WEB)["drain"] is None, "the other is not", agent.prefix(WEB))
+    text = " ".join(ctl(agent, "status").stdout.split())
+    check("drained by root (uid 0, pid " in text and ": new disks" in text, "status", text)
+    text = " ".join(ctl(agent, "explain", DNS).stdout.split())
+    for words in ("rule 1, drained for", "its service was drained by root (uid 0, pid ", ": new disks.", "the drain ends in 1h"):
+        check(words in text, words, text)
+    done = ctl(agent, "undrain", "dns")
+    check(done.stdout == "undrained dns\n", "taken back", done)
+    announced(site, agent, DNS, DNS6)
+    line = agent.wait_log("undrain dns: by root (uid 0, pid ")
+    check("it was drained by root" in line and line.endswith(": new disks"), "the log", line)
+    check(agent.status()["drains"] == [], "nothing is left")
+
+
+def test_a_prefix_and_the_server(site):
+    """One prefix; the whole server; each is its own word, and both have to be taken back."""
+    agent = healthy(site)
+    ctl(agent, "drain", "192.0.2.53")
+    drained(site, agent, DNS)
+    announced(site, agent, DNS6, WEB)
+    text = " ".join(ctl(agent, "explain", DNS).stdout.split())
+    check("until it is undrained; no reason was given." in text, "without an end", text)
+    check("it stays so until an operator says otherwise" in text, "next", text)
+    check(ctl(agent, "drain", "--all").stdout == "drained the whole server until it is undrained\n", "all")
+    drained(site, agent, DNS, DNS6, WEB)
+    done = ctl(agent, "undrain", DNS)
+    check(done.stdout == f"undrained {DNS}, which stays drained with the whole server\n", "what remains", done)
+    done = ctl(agent, "undrain", "dns", code=1)
+    check("dns is not drained by that name; it is with the whole server" in done.stderr, "not that word", done)
+    drained(site, agent, DNS)
+    ctl(agent, "undrain", "--all")
+    announced(site, agent, DNS, DNS6, WEB)
+    check("the whole server is not drained" in ctl(agent, "undrain", "--all", code=1).stderr, "nothing to take back")
+
+
+def test_an_end(site):
+    """A drain ends when it said, by itself."""
+    agent = healthy(site)
+    began = time.monotonic()
+    ctl(agent, "drain", "web", "--for", "1500ms")
+    drained(site, agent, WEB)
+    agent.wait_log("drain web: its time is over; it was by root")
+    check(time.monotonic() - began > 1.4, "not before")
+    announced(site, agent, WEB)
+    with open(agent.edge.host.path("state.json"), encoding="utf-8") as f:
+        check(json.load(f)["drains"] == [], "nor is it kept")
+
+
+def test_restart_and_reboot(site):
+    """A drain survives HUP, USR2, a kill, TERM, and a reboot that leaves no fragment."""
+    edge, agent = site.edges[0], healthy(site)
+    ctl(agent, "drain", "dns", "--reason", "kept")
+    drained(site, agent, DNS, DNS6)
+    mark = len(agent.text())
+    agent.reload()
+    agent.wait_log("reloaded", after=mark)
+    drained(site, agent, DNS, DNS6)
+    for leave in (lambda: agent.stop(signal.SIGUSR2), agent.kill, agent.stop):
+        leave()
+        moment = time.time()
+        agent.start()
+        drained(site, agent, DNS, DNS6)
+        announced(site, agent, WEB)
+        check(not site.wire.since(moment, "edge1", DNS, (ANNOUNCE,)), "not announced, not for a moment")
+        check("drain dns: still, by root" in agent.text(), "it is told at the start", agent.tail())
+    agent.kill()
+    edge.bird.kill()
+    for name in os.listdir(edge.fragments):
+        os.unlink(os.path.join(edge.fragments, name))
+    edge.bird.start()
+    site.wait_sessions()
+    agent.start()
+    announced(site, agent, WEB)
+    drained(site, agent, DNS, DNS6)
+    ctl(agent, "undrain", "dns")
+    announced(site, agent, DNS, DNS6)
+
+
+def test_an_end_while_away(site):
+    """What ends while no agent runs has ended when the next one starts."""
+    agent = healthy(site)
+    ctl(agent, "drain", "web", "--for", "700ms")
+    drained(site, agent, WEB)
+    agent.stop(signal.SIGUSR2)
+    over = time.time() + 0.7
+    eventually(lambda: time.time() > over, 3, "it is over")
+    agent.start()
+    agent.wait_log("drain web: its time is over")
+    announced(site, agent, WEB)
+
+
+def test_names(site):
+    """A name that nobody has is refused with the nearest; one that is configured no more is kept."""
+    agent = healthy(site)
+    done = ctl(agent, "drain", "dnss", code=1)
+    check('no service and no prefix is called "dnss"; did you mean "dns"?' in done.stderr, "the nearest", done)
+    ctl(agent, "drain", "web")
+    drained(site, agent, WEB)
+    web = agent.config["services"].pop("web")
+    mark = len(agent.text())
+    agent.reload()
+    agent.wait_log("reloaded", after=mark)
+    check([d["configured"] for d in agent.status()["drains"]] == [False], "it is shown", agent.status()["drains"])
+    agent.config["services"]["web"] = web
+    mark = len(agent.text())
+    agent.reload()
+    agent.wait_log("reloaded", after=mark)
+    agent.wait_prefix(WEB, wanted="withdraw", reason="drained")
+    ctl(agent, "undrain", "web")
+    announced(site, agent, WEB)
+
+
+def test_refused(site):
+    """Bodies that are none, keys that nobody knows, words of the command line: nothing is drained."""
+    agent = healthy(site)
+    for body, said in (
+        ({"nmae": "dns"}, 'unknown key "nmae"; did you mean "name"?'),
+        ({"name": "dns", "until": "2h"}, 'unknown key "until"'),
+        ({"name": 1}, "name: expected"),
+        ({"name": ""}, "name: expected"),
+        ({"name": "dns", "for": "2"}, "for: expected"),
+        ({"name": "dns", "for": "0s"}, "for: expected"),
+        ({"name": "dns", "reason": "x" * 201}, "reason: expected"),
+        ([], "expected a JSON object"),
+        (None, "expected a JSON object"),
+    ):
+        code, answer = post(agent, "drain", body)
+        check(code == 400 and said in answer["error"], said, code, answer)
+    code, answer = agent.get("/v1/drain", method="POST", body='{"name": "' + "x" * 5000 + '"}')
+    check(code == 413, "too long", code, answer)
+    check(agent.get("/v1/drain")[0] == 405, "GET")
+    for words in (["drain"], ["drain", "dns", "--all"], ["undrain", "dns", "--for", "1h"], ["reload", "--all"], ["status", "--all"]):
+        ctl(agent, *words, code=2)
+    check(agent.status()["drains"] == [] and not os.path.exists(agent.edge.host.path("state.json")), "nothing was done")
+    announced(site, agent, DNS)
+
+
+def test_bad_state(site):
+    """A state file that is none: said loudly, kept aside, and the agent runs."""
+    edge, agent = site.edges[0], healthy(site)
+    agent.stop(signal.SIGUSR2)
+    path = edge.host.path("state.json")
+    with open(path, "w", encoding="utf-8") as f:
+        f.write('{"format": 1, "drains": [')
+    agent.start()
+    agent.wait_log("drains of before are lost: ")
+    check(os.path.exists(path + ".bad") and not os.path.exists(path), "kept aside")
+    announced(site, agent, DNS)
+    ctl(agent, "drain", "dns")
+    drained(site, agent, DNS)
+    ctl(agent, "undrain", "dns")
+
+
+def test_disk_that_takes_nothing(site):
+    """What cannot be kept is done all the same, and said."""
+    edge, agent = site.edges[0], healthy(site)
+    os.mkdir(edge.host.path("state.json"))
+    done = ctl(agent, "drain", "dns")
+    check("warning: " in done.stderr and "drained dns" in done.stdout, "both", done)
+    drained(site, agent, DNS)
+    os.rmdir(edge.host.path("state.json"))
+    check(ctl(agent, "undrain", "dns").stderr == "", "and it is well again")
+
+
+def test_check_now_and_reload(site):
+    """The two others: checks run at once; a configuration that is refused is told with its problems."""
+    agent = healthy(site)
+    check(ctl(agent, "check-now").stdout == "every check runs now\n", "check-now")
+    agent.wait_log("check now: by root (uid 0, pid ")
+    good = agent.config["services"]["dns"]["prefixes"]
+    agent.config["services"]["dns"]["prefixes"] = dict(good, **{DNS: 70000, "nonsense": 1})
+    agent.write_config()
+    done = ctl(agent, "reload", code=1)
+    check("the configuration is refused; what ran keeps running" in done.stderr, "refused", done)
+    check("70000" in done.stderr and "nonsense" in done.stderr, "all its problems", done)
+    code, answer = post(agent, "reload", None)
+    check(code == 409 and len(answer["problems"]) == 2, "409 with the list", code, answer)
+    agent.config["services"]["dns"]["prefixes"] = dict(good, **{DNS: 77})
+    agent.write_config()
+    check(ctl(agent, "reload").stdout == "reloaded: watching 2 services\n", "reloaded")
+    agent.wait_prefix(DNS, weight=77)
+    agent.wait_log("reload: by root (uid 0, pid ")
+
+
+def test_drained_and_dead(site):
+    """A drain outranks health both ways, and an undrain of what is dead announces nothing."""
+    edge, agent = site.edges[0], healthy(site)
+    ctl(agent, "drain", "dns")
+    drained(site, agent, DNS)
+    edge.nsd.kill()
+    agent.wait_check("dns", "process", state="down")
+    check(agent.prefix(DNS)["reason"] == "drained", "still the operator's word")
+    ctl(agent, "undrain", "dns")
+    agent.wait_prefix(DNS, wanted="withdraw", reason="unhealthy")
+    edge.nsd.start()
+    announced(site, agent, DNS)
+
+
+main(lambda: Site(edges=1))
