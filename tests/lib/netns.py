@@ -91,12 +91,10 @@ class Process:
         if rest:
             self.signal_group(signal.SIGKILL)
         self.popen.wait()
-        if rest:
-            until(self._group_is_gone, 5, f"the children of {self.argv[0]} {self.pid} are gone")
         return when
 
-    def _group_is_gone(self):
-        """Nobody is left who could hold a socket that the next start wants."""
+    def group_is_gone(self):
+        """Neither the process nor a child of it is left, who could hold what the next start wants."""
         try:
             os.killpg(self.pid, 0)
         except ProcessLookupError:

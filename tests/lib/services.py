@@ -40,6 +40,8 @@ class Service:
         raise NotImplementedError
 
     def start(self, wait=True):
+        if self.process and not self.process.alive():
+            until(self.process.group_is_gone, 5, f"the children of {self.name} {self.pid} are gone")
         self.process = self.host.start(self.argv(), self.name + ".log", cwd=self.dir)
         if wait:
             self.wait_ready()
