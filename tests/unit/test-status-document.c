@@ -117,6 +117,7 @@ static void setup(void)
 	fake_reason = "";
 	facts.stopping = false;
 	facts.ready = true;
+	facts.words = NULL;
 }
 
 /* The document as JSON; `ret_text` may be NULL. */
@@ -280,6 +281,46 @@ START_TEST (withdrawn_and_still_seen) {
 }
 END_TEST
 
+/* Who has drained what stands at the top, also for names that nobody has now; and the word that
+ * covers a prefix beside it. */
+START_TEST (drains_are_told) {
+	struct word items[] = {
+		{.name = "gone", .who = "uid 7 (pid 8)", .since = {0}, .until = {1780000000000000}},
+		{.name = "dns", .reason = "new \"disks\"", .who = "root", .until = WORDS_FOREVER},
+		{.name = "", .who = "root", .until = {1780000000000000}},
+	};
+	struct words words = {.items = items, .n = 2};
+	const json_t *drains;
+	json_t *d;
+
+	d = make();
+	ck_assert(json_is_null(PREFIX("drain")));
+	ck_assert_uint_eq(json_array_size(at(d, "drains", NULL)), 0);
+	json_decref(d);
+	facts.words = &words;
+	d = make();
+	drains = at(d, "drains", NULL);
+	ck_assert_uint_eq(json_array_size(drains), 2);
+	ck_assert_str_eq(json_string_value(json_object_get(json_array_get(drains, 0), "until")),
+		"2026-05-28T20:26:40.000Z");
+	ck_assert(json_is_false(json_object_get(json_array_get(drains, 0), "configured")));
+	ck_assert(json_is_null(json_object_get(json_array_get(drains, 0), "reason")));
+	ck_assert(json_is_true(json_object_get(json_array_get(drains, 1), "configured")));
+	ck_assert(json_is_null(json_object_get(json_array_get(drains, 1), "until")));
+	ck_assert_str_eq(json_string_value(json_object_get(PREFIX("drain"), "name")), "dns");
+	ck_assert_str_eq(
+		json_string_value(json_object_get(PREFIX("drain"), "reason")), "new \"disks\"");
+	json_decref(d);
+	words = (struct words){.items = items + 2, .n = 1};
+	d = make();
+	ck_assert(json_is_null(json_object_get(PREFIX("drain"), "name")));
+	ck_assert(json_is_object(PREFIX("drain")));
+	ck_assert(json_is_true(
+		json_object_get(json_array_get(at(d, "drains", NULL), 0), "configured")));
+	json_decref(d);
+}
+END_TEST
+
 START_TEST (outcomes_stand_newest_last) {
 	static const char *const expected[] = {"good", "unknown", "bad", "gone"};
 	const struct check_settings settings = {
@@ -417,6 +458,7 @@ int main(void)
 	tcase_add_test(tests, warnings_are_told);
 	tcase_add_test(tests, unknown_is_null);
 	tcase_add_test(tests, withdrawn_and_still_seen);
+	tcase_add_test(tests, drains_are_told);
 	tcase_add_test(tests, outcomes_stand_newest_last);
 	tcase_add_test(tests, times_are_wall_times_in_utc);
 	tcase_add_test(tests, hostile_text_stays_valid_json);
