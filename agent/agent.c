@@ -34,6 +34,7 @@
 #include "agent/checks.h"
 #include "agent/control.h"
 #include "agent/core/engine.h"
+#include "agent/health.h"
 #include "agent/narrate.h"
 #include "agent/status/document.h"
 #include "agent/status/explain.h"
@@ -61,6 +62,8 @@ struct agent {
 	struct http *http;
 	struct checks *checks;
 	struct watchdog *watchdog;
+	struct tally *tally;
+	uint64_t generation; /* of the configuration */
 	struct control *control;
 	sd_event_source *deadline;
 	sd_event_source *stop_timer;
@@ -76,6 +79,13 @@ static const char *agent_check_reason(void *userdata, size_t service, size_t che
 	const struct agent *a = userdata;
 
 	return checks_reason(a->checks, service, check);
+}
+
+static void agent_count(void *userdata, const struct engine_transition *t)
+{
+	struct agent *a = userdata;
+
+	tally_transition(a->tally, t);
 }
 
 /* ---- what is wanted, carried out ---- */
@@ -103,8 +113,10 @@ static void agent_arm_deadline(struct agent *a)
  * something else is wanted now. */
 static bool agent_decide(struct agent *a)
 {
-	const struct narrate_facts facts = {
-		.config = a->config, .check_reason = agent_check_reason, .userdata = a};
+	const struct narrate_facts facts = {.config = a->config,
+		.check_reason = agent_check_reason,
+		.count = agent_count,
+		.userdata = a};
 
 	bool changed;
 
@@ -162,6 +174,14 @@ static struct monotime agent_on_report(void *userdata, size_t service, size_t ch
 	engine_check_spoke(a->engine, service, check, outcome, now);
 	(void)agent_decide(a);
 	return check_next_start(engine_check(a->engine, service, check), started, now);
+}
+
+static void agent_on_took(void *userdata, size_t service, size_t check, enum check_outcome outcome,
+	uint64_t duration_us)
+{
+	struct agent *a = userdata;
+
+	tally_outcome(a->tally, service, check, outcome, duration_us);
 }
 
 static void agent_tell_addresses(struct agent *a)
@@ -489,11 +509,15 @@ static void agent_log_problems(const struct problems *problems)
 /* Swaps the configuration. Everything that can fail comes before anything changes. */
 static int agent_swap(struct agent *a, struct config *config)
 {
+	_cleanup_(tally_freep) struct tally *tally = NULL;
 	struct config *old = a->config;
 	struct engine_change *engine;
 	struct checks_change *checks;
 	int r;
 
+	r = tally_new(&tally, config, a->tally);
+	if (r < 0)
+		return r;
 	r = agent_prepare_engine(config, &engine);
 	if (r < 0)
 		return r;
@@ -510,6 +534,9 @@ static int agent_swap(struct agent *a, struct config *config)
 	}
 	engine_commit(a->engine, engine);
 	checks_commit(a->checks, checks);
+	tally_free(a->tally);
+	a->tally = TAKE_PTR(tally);
+	a->generation++;
 	a->config = config;
 	agent_tell_words(a);
 	agent_tell_addresses(a);
@@ -616,6 +643,21 @@ static char *agent_command(void *userdata, const char *command, const char *body
 	return control_command(a->control, command, body, n, caller, ret_status);
 }
 
+static void agent_metrics(void *userdata, struct metrics_facts *ret)
+{
+	struct agent *a = userdata;
+
+	*ret = (struct metrics_facts){
+		.document = agent_facts(a), .tally = a->tally, .generation = a->generation};
+}
+
+static bool agent_health(void *userdata, char text[HTTP_HEALTH_MAX])
+{
+	const struct agent *a = userdata;
+
+	return health_tell(a->checks, a->config, a->ready, a->stopping, text, HTTP_HEALTH_MAX);
+}
+
 static int agent_add_signals(struct agent *a)
 {
 	static const struct {
@@ -696,7 +738,8 @@ static int agent_init(struct agent *a)
 {
 	const struct apply_ops apply_ops = {
 		.ready = agent_on_ready, .changed = agent_on_changed, .userdata = a};
-	const struct checks_ops checks_ops = {.report = agent_on_report, .userdata = a};
+	const struct checks_ops checks_ops = {
+		.report = agent_on_report, .took = agent_on_took, .userdata = a};
 	const struct control_ops control_ops = {
 		.changed = agent_on_words,
 		.check_now = agent_check_now,
@@ -707,6 +750,8 @@ static int agent_init(struct agent *a)
 	const struct http_ops http_ops = {
 		.status = agent_status,
 		.explain = agent_explain,
+		.metrics = agent_metrics,
+		.health = agent_health,
 		.command = agent_command,
 		.commands = control_commands,
 		.userdata = a,
@@ -739,6 +784,9 @@ static int agent_init(struct agent *a)
 	a->engine = engine_new();
 	if (!a->engine)
 		return -ENOMEM;
+	r = tally_new(&a->tally, a->config, NULL);
+	if (r < 0)
+		return r;
 	r = checks_new(&a->checks, &a->host, a->config, &checks_ops);
 	if (r < 0)
 		return r;
@@ -779,6 +827,7 @@ static void agent_done(struct agent *a)
 	engine_free(a->engine);
 	units_free(a->host.units);
 	addresses_free(a->addresses);
+	tally_free(a->tally);
 	sd_event_source_disable_unref(a->deadline);
 	sd_event_source_disable_unref(a->stop_timer);
 	sd_event_unref(a->event);

@@ -20,6 +20,8 @@ struct checks_item {
 	char reason[PROBE_REASON_MAX];
 };
 
+#define CHECKS_RETRY_MS 1000 /* of a check that could not be started */
+
 struct checks_list {
 	struct checks_item **items;
 	size_t n;
@@ -31,6 +33,7 @@ struct checks {
 	struct config *config;
 	struct checks_ops ops;
 	struct checks_list list;
+	sd_event_source *retry;
 };
 
 struct checks_change {
@@ -52,6 +55,9 @@ static struct monotime checks_on_report(void *userdata, const struct probe_repor
 
 	memcpy(item->reason, report->reason, sizeof(item->reason));
 	next = c->ops.report(c->ops.userdata, item->service, item->index, report->outcome, started);
+	if (c->ops.took)
+		c->ops.took(
+			c->ops.userdata, item->service, item->index, report->outcome, duration_us);
 	log_debug("check %s/%s: %s after %llu us%s%s", item->service_name, item->name,
 		check_outcome_name(report->outcome), (unsigned long long)duration_us,
 		*item->reason ? ": " : "", item->reason);
@@ -193,20 +199,35 @@ void checks_commit(struct checks *c, struct checks_change *change)
 	free(change);
 }
 
+/* There was no memory for some, which run by now or are tried again. */
+static int checks_on_retry(sd_event_source *source, uint64_t us, void *userdata)
+{
+	checks_start(userdata);
+	return 0;
+}
+
 int checks_new(struct checks **ret, const struct probe_host *host, struct config *config,
 	const struct checks_ops *ops)
 {
 	struct checks_change *change;
 	struct checks *c;
+	int r;
 
 	c = calloc(1, sizeof(*c));
 	if (!c)
 		return -ENOMEM;
 	*c = (struct checks){.host = host, .config = config, .ops = *ops};
-	if (checks_prepare(c, config, config, &change) < 0) {
-		free(c);
-		return -ENOMEM;
+	r = sd_event_add_time(
+		host->event, &c->retry, CLOCK_BOOTTIME, UINT64_MAX, 1000, checks_on_retry, c);
+	if (r >= 0)
+		r = sd_event_source_set_enabled(c->retry, SD_EVENT_OFF);
+	if (r >= 0)
+		r = checks_prepare(c, config, config, &change);
+	if (r < 0) {
+		checks_free(c);
+		return r;
 	}
+	(void)sd_event_source_set_description(c->retry, "checks-retry");
 	checks_commit(c, change);
 	*ret = c;
 	return 0;
@@ -216,6 +237,7 @@ void checks_free(struct checks *c)
 {
 	if (!c)
 		return;
+	sd_event_source_disable_unref(c->retry);
 	checks_list_done(&c->list);
 	free(c);
 }
@@ -247,14 +269,18 @@ void checks_start(struct checks *c)
 		r = run_check_new(&item->run, check->type, check->settings, c->host,
 			check->timeout_ms, monotime_add_ms(now, checks_first_ms(c, check, i)),
 			&its);
-		if (r < 0)
-			log_error("check %s/%s: cannot be started: %s", item->service_name,
-				item->name, strerror(-r));
+		if (r < 0) {
+			log_error("check %s/%s: cannot be started: %s (tried again)",
+				item->service_name, item->name, strerror(-r));
+			(void)sd_event_source_set_time_relative(c->retry, CHECKS_RETRY_MS * 1000);
+			(void)sd_event_source_set_enabled(c->retry, SD_EVENT_ONESHOT);
+		}
 	}
 }
 
 void checks_stop(struct checks *c)
 {
+	(void)sd_event_source_set_enabled(c->retry, SD_EVENT_OFF);
 	for (size_t i = 0; i < c->list.n; i++) {
 		run_check_free(c->list.items[i]->run);
 		c->list.items[i]->run = NULL;

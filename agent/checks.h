@@ -16,11 +16,15 @@ struct checks_ops {
 	/* One report of a check, by its place in the configuration. Returns when to run it next. */
 	struct monotime (*report)(void *userdata, size_t service, size_t check,
 		enum check_outcome outcome, struct monotime started);
+	/* How long the attempt of that report took; 0: a death between two attempts. After it. May
+	 * be NULL. */
+	void (*took)(void *userdata, size_t service, size_t check, enum check_outcome outcome,
+		uint64_t duration_us);
 	void *userdata;
 };
 
 /* For the checks of `config`; none runs before checks_start(). `host` and `config` outlive it.
- * Heap. 0 or -ENOMEM. */
+ * Heap. 0 or negative errno. */
 int checks_new(struct checks **ret, const struct probe_host *host, struct config *config,
 	const struct checks_ops *ops);
 void checks_free(struct checks *c);
@@ -28,7 +32,7 @@ void checks_free(struct checks *c);
 /*
  * Starts every check that does not run yet, spread over its fast interval. Those of processes begin
  * at once: they cost next to nothing, and a process that is found dead is a hard fact, which no
- * prefix is to wait for.
+ * prefix is to wait for. One for which there is no memory is tried again every second.
  */
 void checks_start(struct checks *c);
 /* Ends every attempt; none reports any more. */

@@ -172,6 +172,8 @@ void narrate_transitions(struct engine *engine, const struct narrate_facts *fact
 	while (engine_next_transition(engine, &t)) {
 		bool joins;
 
+		if (facts->count)
+			facts->count(facts->userdata, &t);
 		/* Still the same is wanted, for another reason: its service's line says that. */
 		if (t.kind == ENGINE_TRANSITION_PREFIX && t.from == t.to)
 			continue;

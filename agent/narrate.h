@@ -13,6 +13,7 @@
 struct narrate_facts {
 	const struct config *config;
 	const char *(*check_reason)(void *userdata, size_t service, size_t check);
+	void (*count)(void *userdata, const struct engine_transition *t); /* each; or NULL */
 	void *userdata;
 };
 

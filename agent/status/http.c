@@ -18,7 +18,8 @@
  * on TCP shuts out the operator; who comes too often is told to ask again. The status document
  * is rendered at most once in a pass of the loop and shared by the requests of that pass; when all
  * places are taken by slow readers, the newest of them is served again, and its own `time` says how
- * old it is.
+ * old it is. Metrics are long: they are rendered in slices,
+ * and those who ask wait suspended (scrape.c).
  */
 #include "agent/status/http.h"
 
@@ -32,6 +33,7 @@
 #include "agent/base/buffer.h"
 #include "agent/base/clock.h"
 #include "agent/status/listen.h"
+#include "agent/status/scrape.h"
 #include "agent/system/log.h"
 
 #define HTTP_PRIORITY SD_EVENT_PRIORITY_IDLE
@@ -40,6 +42,7 @@
 #define HTTP_DEADLINE_MS 10000	/* from accept to the last byte */
 #define HTTP_DOCUMENTS_MAX 4
 #define HTTP_REST_MS 1000 /* of a listener whose accept failed */
+#define HTTP_ROUTES 6	  /* what is counted apart: those below, commands, others */
 
 enum http_kind {
 	HTTP_UNIX,
@@ -71,6 +74,11 @@ struct http_document {
 	char *text;
 };
 
+/* What is counted apart; the last one: any other. */
+static const unsigned http_codes[] = {MHD_HTTP_OK, MHD_HTTP_BAD_REQUEST, MHD_HTTP_FORBIDDEN,
+	MHD_HTTP_NOT_FOUND, MHD_HTTP_METHOD_NOT_ALLOWED, MHD_HTTP_CONFLICT,
+	MHD_HTTP_SERVICE_UNAVAILABLE, 0};
+
 struct http {
 	sd_event *event;
 	struct http_ops ops;
@@ -83,7 +91,12 @@ struct http {
 	gid_t group;		     /* of who may change things, or (gid_t)-1 */
 	struct MHD_Response *newest; /* our reference, or NULL */
 	bool newest_is_fresh;	     /* rendered in this pass */
-	unsigned n_documents;	     /* alive, ours and those of slow readers */
+	struct scrape *scrape;
+	size_t route; /* of the request that is being answered */
+	uint64_t requests[HTTP_ROUTES][ELEMENTSOF(http_codes)];
+	/* The same, as the metrics want it. */
+	struct metrics_requests counted[HTTP_ROUTES * ELEMENTSOF(http_codes)];
+	unsigned n_documents; /* alive, ours and those of slow readers */
 };
 
 /* --- responses --- */
@@ -147,6 +160,21 @@ static bool document_render(struct http *h)
 	return true;
 }
 
+/* Every answer goes through here, and is counted. */
+static enum MHD_Result answer(
+	struct MHD_Connection *connection, unsigned status, struct MHD_Response *response)
+{
+	const union MHD_ConnectionInfo *info =
+		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+	struct http *h = info->socket_context;
+	size_t code = 0;
+
+	while (code < ELEMENTSOF(http_codes) - 1 && http_codes[code] != status)
+		code++;
+	h->requests[h->route][code]++;
+	return MHD_queue_response(connection, status, response);
+}
+
 static enum MHD_Result answer_error(
 	struct MHD_Connection *connection, unsigned status, const char *allow, const char *text)
 {
@@ -161,7 +189,7 @@ static enum MHD_Result answer_error(
 	if (response_add_headers(response) &&
 		(!allow ||
 			MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, allow) == MHD_YES))
-		r = MHD_queue_response(connection, status, response);
+		r = answer(connection, status, response);
 	MHD_destroy_response(response);
 	return r;
 }
@@ -173,7 +201,7 @@ static enum MHD_Result answer_status(struct http *h, struct MHD_Connection *conn
 	if (!have && !document_render(h))
 		return answer_error(
 			connection, MHD_HTTP_SERVICE_UNAVAILABLE, NULL, "no memory or not ready");
-	return MHD_queue_response(connection, MHD_HTTP_OK, h->newest);
+	return answer(connection, MHD_HTTP_OK, h->newest);
 }
 
 static struct http_connection *connection_by_fd(
@@ -239,7 +267,7 @@ static enum MHD_Result answer_explain(struct http *h, struct MHD_Connection *con
 	if (!response)
 		return answer_error(
 			connection, MHD_HTTP_SERVICE_UNAVAILABLE, NULL, "no memory or not ready");
-	r = MHD_queue_response(connection, found ? MHD_HTTP_OK : MHD_HTTP_NOT_FOUND, response);
+	r = answer(connection, found ? MHD_HTTP_OK : MHD_HTTP_NOT_FOUND, response);
 	MHD_destroy_response(response);
 	return r;
 }
@@ -305,7 +333,7 @@ static enum MHD_Result answer_command(struct http *h, struct MHD_Connection *con
 			   &u->caller, &status));
 	if (!response)
 		return answer_error(connection, MHD_HTTP_SERVICE_UNAVAILABLE, NULL, "no memory");
-	r = MHD_queue_response(connection, status, response);
+	r = answer(connection, status, response);
 	MHD_destroy_response(response);
 	return r;
 }
@@ -337,13 +365,80 @@ static const char *command_of(const struct http *h, const char *url)
 	return NULL;
 }
 
+/* --- metrics, health --- */
+
+static enum MHD_Result answer_metrics(struct http *h, struct MHD_Connection *connection)
+{
+	struct MHD_Response *response = NULL;
+
+	switch (scrape_ask(h->scrape, connection, &response)) {
+	case SCRAPE_READY:
+		return answer(connection, MHD_HTTP_OK, response);
+	case SCRAPE_SUSPENDED:
+		return MHD_YES;
+	case SCRAPE_FAILED:
+		return answer_error(connection, MHD_HTTP_SERVICE_UNAVAILABLE, NULL,
+			"no memory, or too many slow readers");
+	}
+	abort();
+}
+
+/* Of the agent itself, in words. */
+static enum MHD_Result answer_health(struct http *h, struct MHD_Connection *connection)
+{
+	char text[HTTP_HEALTH_MAX] = "not ready\n";
+	bool healthy = h->ops.health && h->ops.health(h->ops.userdata, text);
+	struct MHD_Response *response =
+		MHD_create_response_from_buffer(strlen(text), text, MHD_RESPMEM_MUST_COPY);
+	enum MHD_Result r = MHD_NO;
+
+	if (!response)
+		return MHD_NO;
+	if (MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE,
+		    "text/plain; charset=utf-8") == MHD_YES &&
+		MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store") ==
+			MHD_YES &&
+		MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close") == MHD_YES)
+		r = answer(
+			connection, healthy ? MHD_HTTP_OK : MHD_HTTP_SERVICE_UNAVAILABLE, response);
+	MHD_destroy_response(response);
+	return r;
+}
+
 static const struct http_route {
 	const char *path;
 	enum MHD_Result (*answer)(struct http *h, struct MHD_Connection *connection);
 } routes[] = {
 	{"/v1/status", answer_status},
 	{"/v1/explain", answer_explain},
+	{"/metrics", answer_metrics},
+	{"/healthz", answer_health},
 };
+#define ROUTE_COMMAND ELEMENTSOF(routes)
+#define ROUTE_OTHER (ELEMENTSOF(routes) + 1)
+_Static_assert(ROUTE_OTHER + 1 == HTTP_ROUTES, "a row of counters for each route");
+
+static const char *route_path(size_t route)
+{
+	if (route < ELEMENTSOF(routes))
+		return routes[route].path;
+	return route == ROUTE_COMMAND ? "command" : "other";
+}
+
+static void on_facts(void *userdata, struct metrics_facts *ret)
+{
+	struct http *h = userdata;
+	size_t n = 0;
+
+	h->ops.metrics(h->ops.userdata, ret);
+	for (size_t r = 0; r < HTTP_ROUTES; r++)
+		for (size_t c = 0; c < ELEMENTSOF(http_codes); c++)
+			if (h->requests[r][c] > 0)
+				h->counted[n++] = (struct metrics_requests){
+					route_path(r), http_codes[c], h->requests[r][c]};
+	ret->requests = h->counted;
+	ret->n_requests = n;
+}
 
 /* Answers as soon as the headers are there: none but a command reads a body. */
 static enum MHD_Result on_request(void *userdata, struct MHD_Connection *connection,
@@ -353,6 +448,7 @@ static enum MHD_Result on_request(void *userdata, struct MHD_Connection *connect
 	struct http *h = userdata;
 	const char *command = command_of(h, url);
 
+	h->route = command ? ROUTE_COMMAND : ROUTE_OTHER;
 	if (command && strcmp(method, MHD_HTTP_METHOD_POST) == 0)
 		return on_command(h, connection, command, upload_data, upload_data_size, request);
 	if (command)
@@ -361,6 +457,7 @@ static enum MHD_Result on_request(void *userdata, struct MHD_Connection *connect
 	for (size_t i = 0; i < ELEMENTSOF(routes); i++) {
 		if (strcmp(url, routes[i].path) != 0)
 			continue;
+		h->route = i;
 		if (strcmp(method, MHD_HTTP_METHOD_GET) == 0 ||
 			strcmp(method, MHD_HTTP_METHOD_HEAD) == 0)
 			return routes[i].answer(h, connection);
@@ -394,6 +491,7 @@ static void on_connection(void *userdata, struct MHD_Connection *connection, voi
 	switch (code) {
 	case MHD_CONNECTION_NOTIFY_STARTED:
 		c->started = true;
+		*socket_context = h;
 		break;
 	case MHD_CONNECTION_NOTIFY_CLOSED:
 		connection_release(l, c);
@@ -563,7 +661,8 @@ static int start_daemon(struct http *h)
 	const union MHD_DaemonInfo *info;
 	int r;
 
-	h->daemon = MHD_start_daemon(MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_USE_ERROR_LOG,
+	h->daemon = MHD_start_daemon(MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_USE_ERROR_LOG |
+					     MHD_ALLOW_SUSPEND_RESUME,
 		0, NULL, NULL, on_request, h, MHD_OPTION_EXTERNAL_LOGGER, on_mhd_log, NULL,
 		MHD_OPTION_NOTIFY_CONNECTION, on_connection, h, MHD_OPTION_NOTIFY_COMPLETED,
 		on_completed, NULL, MHD_OPTION_CONNECTION_LIMIT,
@@ -584,6 +683,19 @@ static int start_daemon(struct http *h)
 	(void)sd_event_source_set_description(h->timer_source, "status-deadline");
 	(void)sd_event_source_set_enabled(h->timer_source, SD_EVENT_OFF);
 	return sd_event_source_set_priority(h->timer_source, HTTP_PRIORITY);
+}
+
+static void on_resumed(void *userdata)
+{
+	http_pass(userdata);
+}
+
+static int start_scrape(struct http *h)
+{
+	const struct scrape_ops ops = {
+		.facts = h->ops.metrics ? on_facts : NULL, .resumed = on_resumed, .userdata = h};
+
+	return scrape_new(&h->scrape, h->event, HTTP_PRIORITY, &ops);
 }
 
 /* Takes `fd` over. */
@@ -623,6 +735,8 @@ int http_new(struct http **ret, sd_event *event, const struct config_status *sta
 	if (!h || !path)
 		return error_set_errno(ret_error, ENOMEM, "status");
 	r = start_daemon(h);
+	if (r >= 0)
+		r = start_scrape(h);
 	if (r < 0)
 		return error_set_errno(ret_error, -r, "status: start the server");
 	r = listen_unix(path, status->group, &h->unix_file, ret_error);
@@ -657,8 +771,11 @@ void http_free(struct http *h)
 	sd_event_source_disable_unref(h->timer_source);
 	if (h->newest)
 		MHD_destroy_response(h->newest);
+	if (h->scrape)
+		scrape_resume_all(h->scrape);
 	if (h->daemon)
 		MHD_stop_daemon(h->daemon);
+	scrape_free(h->scrape);
 	if (h->unix_path)
 		listen_unix_remove(h->unix_path, &h->unix_file);
 	free(h->unix_path);

@@ -9,11 +9,13 @@
 #include <systemd/sd-event.h>
 
 #include "agent/config/config.h"
+#include "agent/status/metrics.h"
 #include "agent/status/caller.h"
 
 struct http;
 
 #define HTTP_NAME_MAX 64
+#define HTTP_HEALTH_MAX 256
 #define HTTP_BODY_MAX 4096
 
 struct http_ops {
@@ -27,6 +29,11 @@ struct http_ops {
 	char *(*command)(void *userdata, const char *command, const char *body, size_t n,
 		const struct caller *caller, unsigned *ret_status);
 	const char *const *commands; /* their names, NULL at the end; NULL: there are none */
+	/* What the metrics are made of; `requests` and `renders` are http's. NULL: there are none.
+	 */
+	void (*metrics)(void *userdata, struct metrics_facts *ret);
+	/* The body of GET /healthz; false: 503. NULL: not ready. */
+	bool (*health)(void *userdata, char text[HTTP_HEALTH_MAX]);
 	void *userdata;
 };
 

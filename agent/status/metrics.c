@@ -1,0 +1,549 @@
+/*
+ * Each family of metrics is one row of a table: its name, what it means, and a function that writes
+ * the samples of one item: the agent as a whole, a service, a prefix, a check. A render walks over
+ * family, service and item, since the samples of a family have to stand together, and stops where
+ * its time is over.
+ *
+ * What is not known has no sample, as document.c has null: a series that ends says so at once, and
+ * a NaN would spoil every sum. Texts from outside (reasons, BIRD's errors) are no labels: the
+ * number of series is that of the configured things times a constant.
+ *
+ * docs/metrics.md has every row; a test compares them.
+ */
+#include "agent/status/metrics.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "agent/base/clock.h"
+#include "agent/status/metrics_process.h"
+
+#define METRICS_MAX (64U * 1024 * 1024)
+#define METRICS_ITEMS 16 /* between two looks at the clock */
+
+enum metrics_scope {
+	METRICS_OF_AGENT,
+	METRICS_OF_SERVICE,
+	METRICS_OF_DURATION, /* a type of check in a service */
+	METRICS_OF_PREFIX,
+	METRICS_OF_CHECK,
+};
+
+struct metrics_item {
+	const struct metrics_facts *facts;
+	struct metrics_writer *w;
+	size_t service, index;
+};
+
+static const struct config_service *item_service(const struct metrics_item *i)
+{
+	return &i->facts->document.config->services[i->service];
+}
+
+static void put_value(const struct metrics_item *i, uint64_t value)
+{
+	metrics_sample(i->w, NULL, NULL, value);
+}
+
+/* --- the agent --- */
+
+static void put_build(const struct metrics_item *i)
+{
+	metrics_label(i->w, "version", REDSHANK_VERSION);
+	metrics_label(i->w, "node", i->facts->document.config->node);
+	put_value(i, 1);
+}
+
+static void put_ready(const struct metrics_item *i)
+{
+	put_value(i, i->facts->document.ready);
+}
+
+static void put_stopping(const struct metrics_item *i)
+{
+	put_value(i, i->facts->document.stopping);
+}
+
+static void put_cpu(const struct metrics_item *i)
+{
+	metrics_sample_us(i->w, metrics_process_cpu_us());
+}
+
+static void put_memory(const struct metrics_item *i)
+{
+	uint64_t bytes = metrics_process_resident_bytes();
+
+	if (bytes > 0)
+		put_value(i, bytes);
+}
+
+static void put_fds(const struct metrics_item *i)
+{
+	uint64_t n = metrics_process_open_fds();
+
+	if (n > 0)
+		put_value(i, n);
+}
+
+static void put_max_fds(const struct metrics_item *i)
+{
+	put_value(i, metrics_process_max_fds());
+}
+
+static void put_start_time(const struct metrics_item *i)
+{
+	uint64_t us = metrics_process_started_us();
+
+	if (us > 0)
+		metrics_sample_us(i->w, us);
+}
+
+static void put_requests(const struct metrics_item *i)
+{
+	for (size_t k = 0; k < i->facts->n_requests; k++) {
+		const struct metrics_requests *r = &i->facts->requests[k];
+		char code[8];
+
+		(void)snprintf(code, sizeof(code), "%u", r->code % 1000);
+		metrics_labels_clear(i->w);
+		metrics_label(i->w, "path", r->path);
+		metrics_sample(i->w, "code", code, r->n);
+	}
+}
+
+static void put_renders(const struct metrics_item *i)
+{
+	put_value(i, i->facts->renders);
+}
+
+static void put_render_time(const struct metrics_item *i)
+{
+	metrics_sample_us(i->w, i->facts->render_us);
+}
+
+/* --- BIRD --- */
+
+static const struct apply_status *bird(const struct metrics_item *i)
+{
+	return apply_status(i->facts->document.apply);
+}
+
+static bool bird_is_up(const struct metrics_item *i)
+{
+	return bird(i)->link == APPLY_LINK_UP;
+}
+
+static void put_bird_up(const struct metrics_item *i)
+{
+	put_value(i, bird_is_up(i));
+}
+
+static void put_bird_info(const struct metrics_item *i)
+{
+	if (!bird(i)->version[0])
+		return;
+	metrics_label(i->w, "version", bird(i)->version);
+	put_value(i, 1);
+}
+
+static void put_bird_settled(const struct metrics_item *i)
+{
+	if (bird_is_up(i))
+		put_value(i, bird(i)->settled);
+}
+
+static void put_bird_sessions(const struct metrics_item *i)
+{
+	if (bird_is_up(i))
+		put_value(i, bird(i)->sessions);
+}
+
+static void put_bird_sessions_up(const struct metrics_item *i)
+{
+	if (bird_is_up(i))
+		put_value(i, bird(i)->sessions_up);
+}
+
+static void put_bird_alarm(const struct metrics_item *i)
+{
+	put_value(i, bird(i)->alarm[0] != '\0');
+}
+
+/* A code may stand several times, one behind the other or not: its sample is written where it
+ * stands first. */
+static void put_bird_warnings(const struct metrics_item *i)
+{
+	const struct advise_warning *warnings;
+	size_t n = apply_warnings(i->facts->document.apply, &warnings);
+
+	for (size_t k = 0; k < n; k++) {
+		uint64_t times = 0;
+		bool first = true;
+
+		for (size_t j = 0; j < n; j++) {
+			if (strcmp(warnings[j].code, warnings[k].code) != 0)
+				continue;
+			times++;
+			first = first && j >= k;
+		}
+		if (!first)
+			continue;
+		metrics_labels_clear(i->w);
+		metrics_label(i->w, "code", warnings[k].code);
+		put_value(i, times);
+	}
+}
+
+static const char *const command_names[] = {"disable", "enable", "configure", "configure_check"};
+
+static void put_bird_commands(const struct metrics_item *i)
+{
+	static const char *const results[] = {"accepted", "refused", "other", "lost"};
+
+	for (size_t k = 0; k < APPLY_COMMAND_KINDS; k++) {
+		metrics_labels_clear(i->w);
+		metrics_label(i->w, "command", command_names[k]);
+		for (size_t r = 0; r < APPLY_COMMAND_RESULTS; r++)
+			metrics_sample(i->w, "result", results[r], bird(i)->commands[k].results[r]);
+	}
+}
+
+static void put_bird_durations(const struct metrics_item *i)
+{
+	for (size_t k = 0; k < APPLY_COMMAND_KINDS; k++) {
+		metrics_labels_clear(i->w);
+		metrics_label(i->w, "command", command_names[k]);
+		metrics_sample_histogram(i->w, &bird(i)->commands[k].duration);
+	}
+}
+
+static void put_bird_repairs(const struct metrics_item *i)
+{
+	put_value(i, bird(i)->repairs);
+}
+
+static void put_bird_fragments(const struct metrics_item *i)
+{
+	put_value(i, bird(i)->fragments_repaired);
+}
+
+/* --- services --- */
+
+static void put_health(const struct metrics_item *i)
+{
+	enum service_health health = engine_health(i->facts->document.engine, i->service);
+
+	for (int h = SERVICE_HEALTH_UNDECIDED; h <= SERVICE_HEALTH_UNHEALTHY; h++)
+		metrics_sample(i->w, "health", service_health_name((enum service_health)h),
+			h == (int)health);
+}
+
+static void put_service_transitions(const struct metrics_item *i)
+{
+	const struct tally_service *t = &i->facts->tally->services[i->service];
+
+	for (int h = SERVICE_HEALTH_UNDECIDED; h <= SERVICE_HEALTH_UNHEALTHY; h++)
+		metrics_sample(
+			i->w, "to", service_health_name((enum service_health)h), t->transitions[h]);
+}
+
+static void put_check_durations(const struct metrics_item *i)
+{
+	metrics_sample_histogram(
+		i->w, &i->facts->tally->services[i->service].durations[i->index].histogram);
+}
+
+/* --- prefixes --- */
+
+static const struct engine_prefix *item_wanted(const struct metrics_item *i)
+{
+	return engine_prefix(i->facts->document.engine, i->service, i->index);
+}
+
+static const struct apply_observed *item_seen(const struct metrics_item *i)
+{
+	return apply_observed(i->facts->document.apply, i->service, i->index);
+}
+
+static void put_wanted(const struct metrics_item *i)
+{
+	put_value(i, item_wanted(i)->wanted != PREFIX_WANTED_WITHDRAW);
+}
+
+static void put_demoted(const struct metrics_item *i)
+{
+	put_value(i, item_wanted(i)->wanted == PREFIX_WANTED_DEMOTE);
+}
+
+static void put_announced(const struct metrics_item *i)
+{
+	if (item_seen(i)->announced != APPLY_UNKNOWN)
+		put_value(i, item_seen(i)->announced == APPLY_YES);
+}
+
+static void put_exported(const struct metrics_item *i)
+{
+	if (item_seen(i)->exported >= 0)
+		put_value(i, item_seen(i)->exported > 0);
+}
+
+static void put_exported_sessions(const struct metrics_item *i)
+{
+	if (item_seen(i)->exported >= 0)
+		put_value(i, (uint64_t)item_seen(i)->exported);
+}
+
+static void put_elsewhere(const struct metrics_item *i)
+{
+	if (item_seen(i)->announced != APPLY_UNKNOWN)
+		put_value(i, item_seen(i)->elsewhere[0] != '\0');
+}
+
+static void put_weight(const struct metrics_item *i)
+{
+	put_value(i, item_wanted(i)->weight);
+}
+
+static void put_reason(const struct metrics_item *i)
+{
+	enum prefix_reason reason = item_wanted(i)->reason;
+
+	for (int r = PREFIX_REASON_STOPPING; r <= PREFIX_REASON_HEALTHY; r++)
+		metrics_sample(i->w, "reason", prefix_reason_name((enum prefix_reason)r),
+			r == (int)reason);
+}
+
+static void put_prefix_transitions(const struct metrics_item *i)
+{
+	const struct tally_prefix *t = &i->facts->tally->services[i->service].prefixes[i->index];
+
+	for (int k = PREFIX_WANTED_WITHDRAW; k <= PREFIX_WANTED_ANNOUNCE; k++)
+		metrics_sample(
+			i->w, "to", prefix_wanted_name((enum prefix_wanted)k), t->transitions[k]);
+}
+
+/* --- checks --- */
+
+static void put_check_state(const struct metrics_item *i)
+{
+	enum check_state state =
+		engine_check(i->facts->document.engine, i->service, i->index)->state;
+
+	for (int s = CHECK_STATE_PENDING; s <= CHECK_STATE_DOWN; s++)
+		metrics_sample(
+			i->w, "state", check_state_name((enum check_state)s), s == (int)state);
+}
+
+static const struct tally_check *item_check(const struct metrics_item *i)
+{
+	return &i->facts->tally->services[i->service].checks[i->index];
+}
+
+static void put_check_outcomes(const struct metrics_item *i)
+{
+	for (int o = CHECK_OUTCOME_GOOD; o <= CHECK_OUTCOME_UNKNOWN; o++)
+		metrics_sample(i->w, "outcome", check_outcome_name((enum check_outcome)o),
+			item_check(i)->outcomes[o]);
+}
+
+static void put_check_transitions(const struct metrics_item *i)
+{
+	put_value(i, item_check(i)->transitions);
+}
+
+/* --- all of them --- */
+
+static const struct metrics_row {
+	const char *name;
+	enum metrics_kind kind;
+	enum metrics_scope scope;
+	const char *help;
+	void (*put)(const struct metrics_item *i);
+} rows[] = {
+#define GAUGE(name, scope, put, help)                                          \
+	{                                                                      \
+		"redshank_" name, METRICS_GAUGE, METRICS_OF_##scope, help, put \
+	}
+#define COUNTER(name, scope, put, help)                                                   \
+	{                                                                                 \
+		"redshank_" name "_total", METRICS_COUNTER, METRICS_OF_##scope, help, put \
+	}
+#define HISTOGRAM(name, scope, put, help)                                          \
+	{                                                                          \
+		"redshank_" name, METRICS_HISTOGRAM, METRICS_OF_##scope, help, put \
+	}
+	GAUGE("build_info", AGENT, put_build, "Always 1; which agent this is."),
+	GAUGE("ready", AGENT, put_ready, "1: what BIRD was doing is known, and the agent decides."),
+	GAUGE("stopping", AGENT, put_stopping, "1: the agent is leaving."),
+	COUNTER("process_cpu_seconds", AGENT, put_cpu,
+		"Processor time of the agent itself, without its checks' commands."),
+	GAUGE("process_resident_memory_bytes", AGENT, put_memory, "Memory of the agent."),
+	GAUGE("process_open_fds", AGENT, put_fds, "Open file descriptors."),
+	GAUGE("process_max_fds", AGENT, put_max_fds, "How many file descriptors may be open."),
+	GAUGE("process_start_time_seconds", AGENT, put_start_time,
+		"When the agent started, in seconds since 1970."),
+	COUNTER("http_requests", AGENT, put_requests, "Requests that the status server answered."),
+	COUNTER("metrics_renders", AGENT, put_renders, "How often these metrics were rendered."),
+	COUNTER("metrics_render_seconds", AGENT, put_render_time,
+		"Time of the agent's loop that went into rendering these metrics."),
+	GAUGE("bird_up", AGENT, put_bird_up, "1: the agent speaks with BIRD."),
+	GAUGE("bird_info", AGENT, put_bird_info, "Always 1; which BIRD was spoken with last."),
+	GAUGE("bird_settled", AGENT, put_bird_settled,
+		"1: what is wanted is true in BIRD and nothing is under way."),
+	GAUGE("bird_sessions", AGENT, put_bird_sessions, "BGP sessions that match bird.sessions."),
+	GAUGE("bird_sessions_established", AGENT, put_bird_sessions_up,
+		"How many of the BGP sessions are established."),
+	GAUGE("bird_alarm", AGENT, put_bird_alarm, "1: BIRD refuses its configuration."),
+	GAUGE("bird_warnings", AGENT, put_bird_warnings,
+		"What about the configuration of BIRD will hurt, by kind."),
+	COUNTER("bird_commands", AGENT, put_bird_commands,
+		"Commands to BIRD that change something, and configure check, by what came of "
+		"them."),
+	HISTOGRAM("bird_command_duration_seconds", AGENT, put_bird_durations,
+		"From command to answer of BIRD."),
+	COUNTER("bird_repairs", AGENT, put_bird_repairs,
+		"Changes by others in BIRD that were mended."),
+	COUNTER("bird_fragments_repaired", AGENT, put_bird_fragments,
+		"Fragment files that others had changed and that were written again."),
+	GAUGE("service_health", SERVICE, put_health, "1 for the health of the service, else 0."),
+	COUNTER("service_transitions", SERVICE, put_service_transitions,
+		"Changes of the health of the service, by what it became."),
+	GAUGE("prefix_wanted", PREFIX, put_wanted,
+		"1: the prefix is to be announced, demoted or not."),
+	GAUGE("prefix_demoted", PREFIX, put_demoted,
+		"1: it is to be announced at a weight that every other announcer beats."),
+	GAUGE("prefix_announced", PREFIX, put_announced,
+		"1: BIRD has it from the agent and prefers it. Absent: not known."),
+	GAUGE("prefix_exported", PREFIX, put_exported,
+		"1: BIRD exports it to a session at least. Absent: not known."),
+	GAUGE("prefix_exported_sessions", PREFIX, put_exported_sessions,
+		"To how many sessions BIRD exports it. Absent: not known."),
+	GAUGE("prefix_elsewhere", PREFIX, put_elsewhere,
+		"1: BIRD prefers or exports it from another protocol. Absent: not known."),
+	GAUGE("prefix_weight", PREFIX, put_weight, "The weight of the prefix; the lowest wins."),
+	GAUGE("prefix_reason", PREFIX, put_reason, "1 for the rule that decided, else 0."),
+	COUNTER("prefix_transitions", PREFIX, put_prefix_transitions,
+		"Changes of what is wanted of the prefix, by what it became."),
+	GAUGE("check_state", CHECK, put_check_state, "1 for the state of the check, else 0."),
+	COUNTER("check_outcomes", CHECK, put_check_outcomes, "Outcomes of the check."),
+	COUNTER("check_transitions", CHECK, put_check_transitions,
+		"Changes of the state of the check."),
+	HISTOGRAM("check_duration_seconds", DURATION, put_check_durations,
+		"How long checks took, by service and type of check."),
+};
+
+static size_t item_count(
+	const struct metrics_facts *facts, enum metrics_scope scope, size_t service)
+{
+	const struct config_service *s = &facts->document.config->services[service];
+
+	switch (scope) {
+	case METRICS_OF_AGENT:
+	case METRICS_OF_SERVICE:
+		return 1;
+	case METRICS_OF_DURATION:
+		return facts->tally->services[service].n_durations;
+	case METRICS_OF_PREFIX:
+		return s->n_prefixes;
+	case METRICS_OF_CHECK:
+		return s->n_checks;
+	}
+	abort();
+}
+
+static void item_labels(const struct metrics_item *i, enum metrics_scope scope)
+{
+	char prefix[PREFIX_TEXT_MAX];
+
+	metrics_labels_clear(i->w);
+	if (scope == METRICS_OF_AGENT)
+		return;
+	metrics_label(i->w, "service", item_service(i)->name);
+	switch (scope) {
+	case METRICS_OF_AGENT:
+	case METRICS_OF_SERVICE:
+		return;
+	case METRICS_OF_DURATION:
+		metrics_label(i->w, "type",
+			i->facts->tally->services[i->service].durations[i->index].type->name);
+		return;
+	case METRICS_OF_PREFIX:
+		metrics_label(i->w, "prefix",
+			prefix_format(&item_service(i)->prefixes[i->index].prefix, prefix));
+		return;
+	case METRICS_OF_CHECK:
+		metrics_label(i->w, "check", item_service(i)->checks[i->index].name);
+		return;
+	}
+}
+
+/* Writes one item and moves on to the next. False: there was none any more. */
+static bool write_next(struct metrics_render *m, const struct metrics_facts *facts)
+{
+	const struct metrics_row *row = &rows[m->family];
+	struct metrics_item item = {.facts = facts, .w = &m->writer};
+	size_t n_services;
+
+	if (m->family == ELEMENTSOF(rows))
+		return false;
+	n_services = row->scope == METRICS_OF_AGENT ? 1 : facts->document.config->n_services;
+	if (m->service == 0 && m->item == 0)
+		metrics_family(&m->writer, row->name, row->kind, row->help);
+	if (m->service < n_services &&
+		(row->scope == METRICS_OF_AGENT ||
+			m->item < item_count(facts, row->scope, m->service))) {
+		item.service = m->service;
+		item.index = m->item++;
+		item_labels(&item, row->scope);
+		row->put(&item);
+		if (row->scope != METRICS_OF_AGENT)
+			return true;
+	}
+	m->item = 0;
+	if (++m->service >= n_services) {
+		m->service = 0;
+		m->family++;
+	}
+	return true;
+}
+
+void metrics_begin(struct metrics_render *m, enum metrics_format format, uint64_t generation)
+{
+	*m = (struct metrics_render){.generation = generation};
+	buffer_init(&m->out, METRICS_MAX);
+	metrics_writer_init(&m->writer, &m->out, format);
+}
+
+void metrics_done(struct metrics_render *m)
+{
+	metrics_writer_done(&m->writer);
+	buffer_done(&m->out);
+}
+
+int metrics_step(struct metrics_render *m, const struct metrics_facts *facts, uint64_t budget_us,
+	char **ret_text, size_t *ret_length)
+{
+	struct monotime began = clock_monotime();
+	unsigned n = 0;
+
+	if (m->generation != facts->generation) {
+		m->generation = facts->generation;
+		m->family = m->service = m->item = 0;
+		m->writer.error = 0;
+		buffer_clear(&m->out);
+	}
+	while (write_next(m, facts)) {
+		if (m->writer.error < 0)
+			return m->writer.error;
+		if (++n % METRICS_ITEMS == 0 &&
+			monotime_since_us(began, clock_monotime()) >= budget_us)
+			return 1;
+	}
+	metrics_finish(&m->writer);
+	if (m->writer.error < 0)
+		return m->writer.error;
+	*ret_length = m->out.length;
+	*ret_text = TAKE_PTR(m->out.data);
+	buffer_init(&m->out, METRICS_MAX);
+	return 0;
+}

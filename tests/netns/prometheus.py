@@ -1,0 +1,151 @@
+"""A real Prometheus scrapes the agents over TCP, in both of its formats, and sees a service die."""
+
+import json
+import os
+import urllib.parse
+import urllib.request
+
+from lib import exposition
+from lib.case import check, eventually, main, skip
+from lib.netns import find
+from lib.site import Site
+
+DNS = "192.0.2.53/32"
+LISTEN = "198.51.100.6:9479"  # edge1's end of its link
+CONFIG = f"""global: {{scrape_interval: 1s, scrape_timeout: 1s}}
+scrape_configs:
+  - job_name: redshank
+    static_configs: [{{targets: ["{LISTEN}"]}}]
+"""
+
+
+def make_site():
+    if not find("prometheus"):
+        skip("not installed: prometheus")
+    site = Site(edges=1)
+    edge = site.edges[0]
+    edge.agent.config["status"]["listen"] = LISTEN
+    with open(site.client.path("prometheus.yml"), "w", encoding="utf-8") as f:
+        f.write(CONFIG)
+    site.client.start(
+        [
+            find("prometheus"),
+            "--config.file=" + site.client.path("prometheus.yml"),
+            "--storage.tsdb.path=" + site.client.path("tsdb"),
+            "--web.listen-address=127.0.0.1:9090",
+            "--log.level=warn",
+        ],
+        "prometheus.log",
+        env={**os.environ, "GOMAXPROCS": "1"},
+    )
+    site.start_agents()
+    return site
+
+
+def fetch(site, url, accept="*/*"):
+    with site.client.inside():
+        request = urllib.request.Request(url, headers={"Accept": accept})
+        with urllib.request.urlopen(request, timeout=3) as answer:
+            return answer.headers["Content-Type"], answer.read()
+
+
+def query(site, expression):
+    """{(service, prefix, ...): value} of what Prometheus makes of an expression; None: it does not answer yet."""
+    try:
+        _, body = fetch(site, "http://127.0.0.1:9090/api/v1/query?" + urllib.parse.urlencode({"query": expression}))
+    except OSError:
+        return None
+    answer = json.loads(body)
+    check(answer["status"] == "success", "the query", answer)
+    return {
+        tuple(v for k, v in sorted(r["metric"].items()) if k not in ("instance", "job", "__name__")): float(r["value"][1])
+        for r in answer["data"]["result"]
+    }
+
+
+def test_formats(site):
+    """Each format is well-formed over TCP and called by its name."""
+    kind, body = fetch(site, f"http://{LISTEN}/metrics")
+    check(kind == "text/plain; version=0.0.4; charset=utf-8", "the type", kind)
+    plain = exposition.parse(body)
+    kind, body = fetch(site, f"http://{LISTEN}/metrics", "application/openmetrics-text;version=1.0.0")
+    check(kind == "application/openmetrics-text; version=1.0.0; charset=utf-8", "the type", kind)
+    names = {n + "_total" if f.kind == "counter" else n for n, f in exposition.parse(body, openmetrics=True).items()}
+    check(names == set(plain), "the same families", names ^ set(plain))
+
+
+def test_health(site):
+    """/healthz says that the agent is well, also over TCP, and that it is not while it leaves."""
+    _, body = fetch(site, f"http://{LISTEN}/healthz")
+    check(body == b"ok\n", "the text", body)
+
+
+def test_scrapes(site):
+    """Prometheus has what the agent says, a few seconds after its start."""
+    eventually(lambda: query(site, "up") == {(): 1.0}, 30, lambda: open(site.client.path("prometheus.log")).read())
+    eventually(lambda: query(site, f'redshank_prefix_exported{{prefix="{DNS}"}}') == {(DNS, "dns"): 1.0}, what="exported")
+    check(query(site, "redshank_bird_up") == {(): 1.0}, "bird_up")
+    check(query(site, 'redshank_prefix_reason{prefix="192.0.2.80/32"} == 1') == {("192.0.2.80/32", "healthy", "web"): 1.0},
+          "the reason", query(site, "redshank_prefix_reason"))
+    eventually(
+        lambda: query(site, 'histogram_quantile(0.9, rate(redshank_check_duration_seconds_bucket{service="dns",type="tcp"}[5s])) > 0'),
+        what="a quantile",
+    )
+
+
+def test_death(site):
+    """A service that dies is seen with its reason, its counters and what BIRD was told."""
+    edge = site.edges[0]
+    edge.nsd.kill()
+    eventually(lambda: query(site, f'redshank_prefix_announced{{prefix="{DNS}"}}') == {(DNS, "dns"): 0.0}, what="withdrawn")
+    check(query(site, f'redshank_prefix_wanted{{prefix="{DNS}"}}') == {(DNS, "dns"): 0.0}, "wanted")
+    check(query(site, f'redshank_prefix_reason{{prefix="{DNS}"}} == 1') == {(DNS, "unhealthy", "dns"): 1.0}, "reason")
+    check(query(site, 'redshank_service_health{service="dns"} == 1') == {("unhealthy", "dns"): 1.0}, "health")
+    check(query(site, 'redshank_check_state{check="process",service="dns"} == 1') == {("process", "dns", "down"): 1.0}, "check")
+    check(query(site, 'redshank_check_outcomes_total{check="process",service="dns",outcome="gone"} > 0'), "outcomes")
+    check(query(site, 'redshank_service_transitions_total{service="dns",to="unhealthy"}') == {("dns", "unhealthy"): 2.0}, "moves (once before it had risen)")
+    check(query(site, f'redshank_prefix_transitions_total{{prefix="{DNS}",to="withdraw"}}') == {(DNS, "dns", "withdraw"): 1.0},
+          "moves of the prefix")
+    check(query(site, 'redshank_bird_commands_total{command="disable",result="accepted"} > 0'), "commands")
+    check(query(site, 'redshank_bird_command_duration_seconds_count{command="disable"} > 0'), "their durations")
+
+
+def test_bird_away(site):
+    """While BIRD is away, what it does is not known: these series end, and bird_up says why."""
+    site.edges[0].bird.stop()
+    eventually(lambda: query(site, "redshank_bird_up") == {(): 0.0}, what="away")
+    check(query(site, "redshank_prefix_announced") == {}, "not known", query(site, "redshank_prefix_announced"))
+    check(len(query(site, "redshank_prefix_wanted")) == 3, "what is wanted is known")
+
+
+def test_documented(site):
+    """docs/metrics.md has every metric with its type and labels, and no other."""
+    from lib.agentctl import ROOT
+
+    with open(os.path.join(ROOT, "docs", "metrics.md"), encoding="utf-8") as f:
+        rows = [[c.strip() for c in line.split("|")[1:-1]] for line in f if line.startswith("| `redshank_")]
+    said = {row[0].strip("`"): (row[1], set(row[2].replace("`", "").replace(",", " ").split())) for row in rows}
+    families = exposition.parse(fetch(site, f"http://{LISTEN}/metrics")[1])
+    check(set(said) == set(families), "the same names", set(said) ^ set(families))
+    for name, family in families.items():
+        check(said[name][0] == family.kind, "the type of " + name, said[name], family.kind)
+        labels = {label for _, its, _ in family.samples for label in its} - {"le"}
+        check(labels == said[name][1] or not family.samples, "the labels of " + name, said[name], labels)
+
+
+def test_unwell(site):
+    """/healthz is 503 with a reason while the agent leaves or is late."""
+    agent = site.edges[0].agent
+    check(agent.get("/healthz") == (200, b"ok\n"), "well", agent.get("/healthz"))
+    site.edges[0].bird.start()
+    site.wait_sessions()
+    eventually(lambda: agent.status()["bird"]["settled"], 10, what="settled")
+    agent.config["stop_grace"] = "5s"
+    mark = len(agent.text())
+    agent.reload()
+    agent.wait_log("reloaded", after=mark)
+    agent.send_signal(15)
+    eventually(lambda: agent.get("/healthz") == (503, b"stopping\n"), what="stopping")
+
+
+main(make_site)
