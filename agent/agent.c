@@ -43,9 +43,9 @@
 #include "agent/system/log.h"
 #include "agent/system/notify.h"
 #include "agent/system/units.h"
+#include "agent/view.h"
 #include "agent/watchdog.h"
 
-#define AGENT_COALESCE_MS 20   /* announcements that recover together go together */
 #define AGENT_STOP_MAX_MS 5000 /* for BIRD to settle; well below TimeoutStopSec */
 #define AGENT_EVENTS_AT_ONCE 1024
 #define AGENT_STARVED_MS 10
@@ -215,119 +215,6 @@ static void agent_on_addresses(void *userdata)
 
 	agent_tell_addresses(a);
 	(void)agent_decide(a);
-}
-
-/* ---- the engine's view of a configuration ---- */
-
-struct agent_engine_view {
-	struct engine_config config;
-	struct engine_service_config *services;
-	struct engine_check_config *checks;
-	struct engine_prefix_config *prefixes;
-	char (*names)[PREFIX_TEXT_MAX];
-};
-
-static void agent_engine_view_done(struct agent_engine_view *v)
-{
-	free(v->services);
-	free(v->checks);
-	free(v->prefixes);
-	free(v->names);
-}
-
-static struct service_require agent_require(const struct config_service *service)
-{
-	struct service_require require = {.number = service->require_number};
-
-	switch (service->require) {
-	case CONFIG_REQUIRE_ALL:
-		require.kind = SERVICE_REQUIRE_ALL;
-		break;
-	case CONFIG_REQUIRE_ANY:
-		require.kind = SERVICE_REQUIRE_ANY;
-		break;
-	case CONFIG_REQUIRE_NUMBER:
-		require.kind = SERVICE_REQUIRE_NUMBER;
-		break;
-	}
-	return require;
-}
-
-static void agent_engine_view_service(struct agent_engine_view *v,
-	const struct config_service *from, struct engine_service_config *to, size_t n_checks,
-	size_t n_prefixes)
-{
-	*to = (struct engine_service_config){
-		.name = from->name,
-		.require = agent_require(from),
-		.keep_on_stop = from->on_stop == CONFIG_ON_STOP_KEEP,
-		.checks = v->checks + n_checks,
-		.n_checks = from->n_checks,
-		.prefixes = v->prefixes + n_prefixes,
-		.n_prefixes = from->n_prefixes,
-	};
-	for (size_t i = 0; i < from->n_checks; i++)
-		v->checks[n_checks + i] = (struct engine_check_config){
-			.name = from->checks[i].name,
-			.identity = from->checks[i].identity,
-			.settings =
-				{
-					.interval_ms = from->checks[i].interval_ms,
-					.fast_interval_ms = from->checks[i].fast_interval_ms,
-					.rise = from->checks[i].rise,
-					.fall = from->checks[i].fall,
-				},
-		};
-	for (size_t i = 0; i < from->n_prefixes; i++)
-		v->prefixes[n_prefixes + i] = (struct engine_prefix_config){
-			.name = prefix_format(&from->prefixes[i].prefix, v->names[n_prefixes + i]),
-			.weight = from->prefixes[i].weight,
-			.address_check = from->prefixes[i].address_check,
-		};
-}
-
-static int agent_engine_view(const struct config *config, struct agent_engine_view *ret)
-{
-	struct agent_engine_view v = {0};
-	size_t n_checks = 0, n_prefixes = 0;
-
-	for (size_t s = 0; s < config->n_services; s++) {
-		n_checks += config->services[s].n_checks;
-		n_prefixes += config->services[s].n_prefixes;
-	}
-	v.services = calloc(config->n_services, sizeof(*v.services));
-	v.checks = calloc(n_checks + 1, sizeof(*v.checks));
-	v.prefixes = calloc(n_prefixes, sizeof(*v.prefixes));
-	v.names = calloc(n_prefixes, sizeof(*v.names));
-	if (!v.services || !v.checks || !v.prefixes || !v.names) {
-		agent_engine_view_done(&v);
-		return -ENOMEM;
-	}
-	n_checks = n_prefixes = 0;
-	for (size_t s = 0; s < config->n_services; s++) {
-		agent_engine_view_service(
-			&v, &config->services[s], &v.services[s], n_checks, n_prefixes);
-		n_checks += config->services[s].n_checks;
-		n_prefixes += config->services[s].n_prefixes;
-	}
-	v.config = (struct engine_config){
-		.coalesce_ms = AGENT_COALESCE_MS,
-		.services = v.services,
-		.n_services = config->n_services,
-	};
-	*ret = v;
-	return 0;
-}
-
-static int agent_prepare_engine(const struct config *config, struct engine_change **ret)
-{
-	_cleanup_(agent_engine_view_done) struct agent_engine_view view = {0};
-	int r;
-
-	r = agent_engine_view(config, &view);
-	if (r < 0)
-		return r;
-	return engine_prepare(ret, &view.config, clock_monotime());
 }
 
 /* ---- start, reload, stop ---- */
@@ -518,7 +405,7 @@ static int agent_swap(struct agent *a, struct config *config)
 	r = tally_new(&tally, config, a->tally);
 	if (r < 0)
 		return r;
-	r = agent_prepare_engine(config, &engine);
+	r = view_prepare(config, &engine);
 	if (r < 0)
 		return r;
 	r = checks_prepare(a->checks, old, config, &checks);
@@ -794,7 +681,7 @@ static int agent_init(struct agent *a)
 		&a->watchdog, a->event, a->checks, (const struct config *const *)&a->config);
 	if (r < 0)
 		return r;
-	r = agent_prepare_engine(a->config, &change);
+	r = view_prepare(a->config, &change);
 	if (r < 0)
 		return r;
 	engine_commit(a->engine, change);
