@@ -151,10 +151,25 @@ static void agent_tell_words(struct agent *a)
 	}
 }
 
-static void agent_on_words(void *userdata)
+/* The weights that operators gave, into the configuration: apply, engine and status read them
+ * there. True when one is another now. */
+static bool agent_weigh(const struct agent *a, struct config *config)
 {
-	agent_tell_words(userdata);
-	(void)agent_decide(userdata);
+	const struct words *words = control_words(a->control);
+	bool changed = false;
+	char name[PREFIX_TEXT_MAX];
+
+	for (size_t s = 0; s < config->n_services; s++)
+		for (size_t i = 0; i < config->services[s].n_prefixes; i++) {
+			struct config_prefix *p = &config->services[s].prefixes[i];
+			const struct word *word =
+				words_find(words, WORD_WEIGHT, prefix_format(&p->prefix, name));
+			uint32_t weight = word ? word->weight : p->configured_weight;
+
+			changed = changed || p->weight != weight;
+			p->weight = weight;
+		}
+	return changed;
 }
 
 static int agent_on_deadline(sd_event_source *source, uint64_t us, void *userdata)
@@ -219,6 +234,8 @@ static void agent_on_addresses(void *userdata)
 
 /* ---- start, reload, stop ---- */
 
+static void agent_on_words(void *userdata);
+
 static void agent_on_ready(void *userdata)
 {
 	struct agent *a = userdata;
@@ -228,6 +245,7 @@ static void agent_on_ready(void *userdata)
 			engine_found(a->engine, s, p, apply_found(a->apply, s, p));
 	a->ready = true;
 	agent_tell_addresses(a);
+	agent_on_words(a);
 	(void)agent_decide(a);
 	agent_want_all(a);
 	apply_flush(a->apply);
@@ -402,6 +420,7 @@ static int agent_swap(struct agent *a, struct config *config)
 	struct checks_change *checks;
 	int r;
 
+	(void)agent_weigh(a, config);
 	r = tally_new(&tally, config, a->tally);
 	if (r < 0)
 		return r;
@@ -457,6 +476,45 @@ static int agent_reload(void *userdata, struct problems *problems)
 		log_notice("reloaded: watching %zu services", a->config->n_services);
 	notify_ready();
 	return r;
+}
+
+/* The same configuration with other weights: checks go on, fragments are rendered anew. */
+static int agent_reweigh(struct agent *a)
+{
+	struct engine_change *engine;
+	int r;
+
+	r = view_prepare(a->config, &engine);
+	if (r < 0)
+		return r;
+	r = apply_configure(a->apply, a->config);
+	if (r < 0) {
+		engine_change_free(engine);
+		return r;
+	}
+	engine_commit(a->engine, engine);
+	agent_tell_addresses(a);
+	return 0;
+}
+
+static void agent_on_words(void *userdata)
+{
+	struct agent *a = userdata;
+	bool reweighed;
+	int r;
+
+	if (!a->ready || a->stopping) /* agent_on_ready() looks again */
+		return;
+	reweighed = agent_weigh(a, a->config);
+	r = reweighed ? agent_reweigh(a) : 0;
+	if (r < 0)
+		log_error("weights: %s; they count from the next reload", strerror(-r));
+	agent_tell_words(a);
+	(void)agent_decide(a);
+	if (reweighed) {
+		agent_want_all(a);
+		apply_flush(a->apply);
+	}
 }
 
 static int agent_on_reload(
@@ -681,6 +739,11 @@ static int agent_init(struct agent *a)
 		&a->watchdog, a->event, a->checks, (const struct config *const *)&a->config);
 	if (r < 0)
 		return r;
+	r = control_new(&a->control, a->event, a->config->state,
+		(const struct config *const *)&a->config, &control_ops);
+	if (r < 0)
+		return r;
+	(void)agent_weigh(a, a->config);
 	r = view_prepare(a->config, &change);
 	if (r < 0)
 		return r;
@@ -689,10 +752,6 @@ static int agent_init(struct agent *a)
 	if (r < 0)
 		return r;
 	r = apply_configure(a->apply, a->config);
-	if (r < 0)
-		return r;
-	r = control_new(&a->control, a->event, a->config->state,
-		(const struct config *const *)&a->config, &control_ops);
 	if (r < 0)
 		return r;
 	agent_tell_words(a);

@@ -91,13 +91,25 @@ static const char *word_target(const struct word *word)
 	return word->name[0] ? word->name : CONTROL_SERVER;
 }
 
+static const char *word_verb(const struct word *word)
+{
+	switch (word->kind) {
+	case WORD_DRAIN:
+		return "drain";
+	case WORD_WEIGHT:
+		return "weight of";
+	}
+	abort();
+}
+
 /* "until 2026-11-30T14:00:00.000Z" */
 static const char *word_until(const struct word *word, char buf[64])
 {
 	char text[CLOCK_TEXT_MAX];
 
 	if (word_is_forever(word))
-		(void)snprintf(buf, 64, "until it is undrained");
+		(void)snprintf(buf, 64,
+			word->kind == WORD_DRAIN ? "until it is undrained" : "until it is reset");
 	else
 		(void)snprintf(buf, 64, "until %s", clock_format(word->until, text));
 	return buf;
@@ -124,7 +136,8 @@ static bool control_changed(struct control *c, struct error *ret_error)
 	c->ops.changed(c->ops.userdata);
 	r = words_save(&c->words, ret_error);
 	if (r < 0)
-		log_error("drain: %s; it does not outlive the agent", ret_error->text);
+		log_error(
+			"state: %s; what is said now does not outlive the agent", ret_error->text);
 	return r >= 0;
 }
 
@@ -136,8 +149,8 @@ static bool control_expire(struct control *c)
 	struct word word;
 
 	while (words_take_ended(&c->words, now, &word)) {
-		log_notice("drain %s: its time is over; it was by %s%s%s", word_target(&word),
-			word.who, word.reason[0] ? ": " : "", word.reason);
+		log_notice("%s %s: its time is over; it was by %s%s%s", word_verb(&word),
+			word_target(&word), word.who, word.reason[0] ? ": " : "", word.reason);
 		any = true;
 	}
 	return any;
@@ -273,7 +286,8 @@ static void control_drain(struct control_request *q)
 	}
 	(void)caller_format(q->caller, word.who);
 	if (words_put(&c->words, &word) < 0) {
-		control_refuse(q, 507, "no room: at most %d drains at one time", WORDS_MAX);
+		control_refuse(
+			q, 507, "no room: at most %d drains and weights at one time", WORDS_MAX);
 		return;
 	}
 	(void)word_until(&word, until);
@@ -306,7 +320,7 @@ static void control_undrain(struct control_request *q)
 
 	if (!control_name(q, name))
 		return;
-	if (!words_take(&c->words, name, &word)) {
+	if (!words_take(&c->words, WORD_DRAIN, name, &word)) {
 		cover = control_cover(c, name);
 		if (cover)
 			control_refuse(q, 409, "%s is not drained by that name; it is with %s",
@@ -327,6 +341,83 @@ static void control_undrain(struct control_request *q)
 			word_target(&word), word_target(cover));
 	else
 		(void)snprintf(text, sizeof(text), "undrained %s", word_target(&word));
+	control_done(q, text, kept ? NULL : error.text);
+}
+
+/* True for a prefix that is configured; else refused. */
+static bool control_is_prefix(struct control_request *q, const char *name)
+{
+	size_t n_prefixes = 0;
+	const struct config_service *service = control_find(*q->control->config, name, &n_prefixes);
+
+	if (!name[0] || (service && strcmp(service->name, name) == 0)) {
+		control_refuse(q, 400, "name: expected a prefix: each has a weight of its own");
+		return false;
+	}
+	if (!service)
+		control_unknown(q, name);
+	return service != NULL;
+}
+
+/* Back to what is configured. */
+static void control_weight_reset(struct control_request *q, const char *name)
+{
+	char who[CALLER_TEXT_MAX], text[512];
+	struct control *c = q->control;
+	struct error error = {0};
+	struct word word;
+	bool kept;
+
+	if (!words_take(&c->words, WORD_WEIGHT, name, &word)) {
+		if (!words_find(&c->words, WORD_WEIGHT, name) && control_is_prefix(q, name))
+			control_refuse(q, 409, "%s has the weight that is configured", name);
+		return;
+	}
+	log_notice("weight of %s: reset by %s; it was %" PRIu32 " by %s%s%s", name,
+		caller_format(q->caller, who), word.weight, word.who, word.reason[0] ? ": " : "",
+		word.reason);
+	kept = control_changed(c, &error);
+	(void)snprintf(text, sizeof(text), "%s has the weight that is configured", name);
+	control_done(q, text, kept ? NULL : error.text);
+}
+
+static void control_weight(struct control_request *q)
+{
+	struct word word = {.kind = WORD_WEIGHT, .since = clock_walltime()};
+	const json_t *weight = json_object_get(q->body, "weight");
+	struct control *c = q->control;
+	struct error error = {0};
+	char until[64], text[512];
+	bool kept;
+
+	if (!control_name(q, word.name) || !control_reason(q, word.reason) ||
+		!control_until(q, word.since, &word.until))
+		return;
+	if (json_is_null(weight)) {
+		control_weight_reset(q, word.name);
+		return;
+	}
+	if (!json_is_integer(weight) || json_integer_value(weight) < 0 ||
+		json_integer_value(weight) > WORDS_WEIGHT_MAX) {
+		control_refuse(q, 400, "weight: expected 0 to %d, or null for the configured one",
+			WORDS_WEIGHT_MAX);
+		return;
+	}
+	if (!control_is_prefix(q, word.name))
+		return;
+	word.weight = (uint32_t)json_integer_value(weight);
+	(void)caller_format(q->caller, word.who);
+	if (words_put(&c->words, &word) < 0) {
+		control_refuse(
+			q, 507, "no room: at most %d words of operators at one time", WORDS_MAX);
+		return;
+	}
+	(void)word_until(&word, until);
+	log_notice("weight of %s: %" PRIu32 " by %s, %s%s%s", word.name, word.weight, word.who,
+		until, word.reason[0] ? ": " : "", word.reason);
+	kept = control_changed(c, &error);
+	(void)snprintf(
+		text, sizeof(text), "%s has weight %" PRIu32 " %s", word.name, word.weight, until);
 	control_done(q, text, kept ? NULL : error.text);
 }
 
@@ -382,15 +473,16 @@ static void control_reload(struct control_request *q)
 	problems_done(&problems);
 }
 
-const char *const control_commands[] = {"drain", "undrain", "check-now", "reload", NULL};
+const char *const control_commands[] = {"drain", "undrain", "weight", "check-now", "reload", NULL};
 
 static const struct control_row {
-	const char *keys[4];
+	const char *keys[5];
 	bool needs_body; /* without one it would mean more than anybody means by nothing */
 	void (*run)(struct control_request *q);
 } control_rows[] = {
 	{{"name", "reason", "for"}, true, control_drain},
 	{{"name"}, true, control_undrain},
+	{{"name", "weight", "reason", "for"}, true, control_weight},
 	{{NULL}, false, control_check_now},
 	{{NULL}, false, control_reload},
 };
@@ -462,7 +554,7 @@ int control_new(struct control **ret, sd_event *event, const char *state,
 	c->config = config;
 	r = words_load(&c->words, state, &error);
 	if (r < 0)
-		log_error("drains of before are lost: %s", error.text);
+		log_error("drains and weights of before are lost: %s", error.text);
 	if (r != -ENOMEM)
 		r = sd_event_add_time(
 			event, &c->timer, CLOCK_REALTIME, UINT64_MAX, 1000, control_on_timer, c);
@@ -472,13 +564,14 @@ int control_new(struct control **ret, sd_event *event, const char *state,
 	}
 	(void)sd_event_source_set_description(c->timer, "drain-end");
 	if (control_expire(c) && words_save(&c->words, &error) < 0)
-		log_error("drain: %s", error.text);
+		log_error("state: %s", error.text);
 	for (size_t i = 0; i < c->words.n; i++) {
 		const struct word *word = &c->words.items[i];
 		char until[64];
 
-		log_notice("drain %s: still, by %s, %s%s%s", word_target(word), word->who,
-			word_until(word, until), word->reason[0] ? ": " : "", word->reason);
+		log_notice("%s %s: still, by %s, %s%s%s", word_verb(word), word_target(word),
+			word->who, word_until(word, until), word->reason[0] ? ": " : "",
+			word->reason);
 	}
 	control_arm(c);
 	*ret = c;

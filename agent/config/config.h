@@ -52,10 +52,11 @@ struct config_community {
 
 struct config_prefix {
 	struct prefix prefix;
-	uint32_t weight;	/* effective: the node's row in `weights`, else own_weight */
-	uint32_t own_weight;	/* the service's own */
-	bool weight_is_of_node; /* `weight` comes from the row */
-	uint32_t prepend;	/* 0 to 10 */
+	uint32_t weight;	    /* effective: an operator's, else configured_weight */
+	uint32_t configured_weight; /* the node's row in `weights`, else own_weight */
+	uint32_t own_weight;	    /* the service's own */
+	bool weight_is_of_node;	    /* `configured_weight` comes from the row */
+	uint32_t prepend;	    /* 0 to 10 */
 	struct config_community *communities;
 	size_t n_communities;
 	struct config_community *large_communities;

@@ -146,7 +146,7 @@ static void load_prefix(struct load *l, const struct path *path, json_t *value,
 		load_weight_alone(l, path, value, &settings);
 	if (!json_object_get(object, "address_check"))
 		settings.address_check = service->address_check;
-	ret->own_weight = ret->weight = (uint32_t)settings.weight;
+	ret->own_weight = ret->configured_weight = ret->weight = (uint32_t)settings.weight;
 	ret->prepend = (uint32_t)settings.prepend;
 	ret->last_resort = settings.last_resort;
 	ret->address_check = settings.address_check;

@@ -34,7 +34,7 @@ static void apply_weight(struct load *l, const struct path *path, const struct c
 			"no service of this node has this prefix: the weight does nothing");
 		return;
 	}
-	entry->target->weight = w->weight;
+	entry->target->weight = entry->target->configured_weight = w->weight;
 	entry->target->weight_is_of_node = true;
 }
 

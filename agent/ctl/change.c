@@ -1,5 +1,5 @@
 /*
- * drain, undrain, check-now, reload.
+ * drain, undrain, weight, check-now, reload.
  *
  * Whatever could mean more than was meant is refused here: a drain of the whole server has to say
  * --all, and an option that is not known ends the command. What names and times are right is the
@@ -16,12 +16,13 @@
 /* What goes with a command. */
 static const struct change_usage {
 	const char *command;
-	bool name, reason, span;
+	bool all, reset, reason, span;
 } usages[] = {
-	{"drain", true, true, true},
-	{"undrain", true, false, false},
-	{"check-now", false, false, false},
-	{"reload", false, false, false},
+	{"drain", true, false, true, true},
+	{"undrain", true, false, false, false},
+	{"weight", false, true, true, true},
+	{"check-now", false, false, false, false},
+	{"reload", false, false, false, false},
 };
 
 static const struct change_usage *usage_of(const char *command)
@@ -32,21 +33,35 @@ static const struct change_usage *usage_of(const char *command)
 	abort();
 }
 
-static int check_usage(const char *command, const char *name, const struct change_options *o,
-	struct error *ret_error)
+static const char *unfit_option(const struct change_usage *usage, const struct change_options *o)
 {
-	const struct change_usage *usage = usage_of(command);
+	return o->all && !usage->all	     ? "--all"
+	       : o->reset && !usage->reset   ? "--reset"
+	       : o->reason && !usage->reason ? "--reason"
+	       : o->span && !usage->span     ? "--for"
+					     : NULL;
+}
 
-	if ((o->all && !usage->name) || (o->reason && !usage->reason) || (o->span && !usage->span))
-		return error_set(ret_error, EINVAL, "%s does not go with %s",
-			o->all && !usage->name	      ? "--all"
-			: o->reason && !usage->reason ? "--reason"
-						      : "--for",
-			command);
-	if (usage->name && o->all == (name != NULL))
+static int check_usage(const struct change_usage *usage, const char *name, const char *number,
+	const struct change_options *o, struct error *ret_error)
+{
+	const char *unfit = unfit_option(usage, o);
+
+	if (unfit)
+		return error_set(
+			ret_error, EINVAL, "%s does not go with %s", unfit, usage->command);
+	if (usage->all && o->all == (name != NULL))
 		return error_set(ret_error, EINVAL,
 			"%s: expected a service or a prefix, or --all for the whole server",
-			command);
+			usage->command);
+	if (usage->reset && (!name || o->reset == (number != NULL)))
+		return error_set(ret_error, EINVAL,
+			"%s: expected a prefix and a number, or a prefix and --reset",
+			usage->command);
+	if (number && (strlen(number) > 9 || number[strspn(number, "0123456789")] != '\0'))
+		return error_set(ret_error, EINVAL,
+			"%s: expected a number from 0 to 65535, not \"%.64s\"", usage->command,
+			number);
 	return 0;
 }
 
@@ -56,14 +71,18 @@ static bool body_add(json_t *body, const char *key, const char *value)
 	return !value || json_object_set_new(body, key, json_string(value)) == 0;
 }
 
-char *change_body(const char *command, const char *name, const struct change_options *options,
-	struct error *ret_error)
+char *change_body(const char *command, const char *name, const char *number,
+	const struct change_options *options, struct error *ret_error)
 {
+	const struct change_usage *usage = usage_of(command);
 	json_auto_t *body = json_object();
 	char *text = NULL;
 
-	if (check_usage(command, name, options, ret_error) < 0)
+	if (check_usage(usage, name, number, options, ret_error) < 0)
 		return NULL;
+	if (usage->reset)
+		(void)json_object_set_new(
+			body, "weight", number ? json_integer(atoll(number)) : json_null());
 	if (body_add(body, "name", name) && body_add(body, "reason", options->reason) &&
 		body_add(body, "for", options->span))
 		text = json_dumps(body, JSON_ENSURE_ASCII);

@@ -11,21 +11,23 @@
 /* As the command line has them; NULL: not given. */
 struct change_options {
 	bool all;	    /* --all */
+	bool reset;	    /* --reset */
 	const char *reason; /* --reason TEXT */
 	const char *span;   /* --for D */
 };
 
 static inline bool change_options_given(const struct change_options *o)
 {
-	return o->all || o->reason || o->span;
+	return o->all || o->reset || o->reason || o->span;
 }
 
 /*
  * The JSON body for `command` ("drain", ...), which is one of this module's: heap, owned by the
- * caller. `name` may be NULL. NULL with the text where these do not go with the command.
+ * caller. `name` and `number` are the words behind it, or NULL. NULL with the text where these do
+ * not go with the command.
  */
-char *change_body(const char *command, const char *name, const struct change_options *options,
-	struct error *ret_error);
+char *change_body(const char *command, const char *name, const char *number,
+	const struct change_options *options, struct error *ret_error);
 
 /*
  * Tells what the agent answered (HTTP status and body): what was done on `out`, warnings and

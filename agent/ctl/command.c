@@ -164,7 +164,8 @@ static int run_change(const struct command_options *options, int argc, char **ar
 	struct error error;
 	char path[64];
 
-	body = change_body(argv[0], argc > 1 ? argv[1] : NULL, &options->change, &error);
+	body = change_body(argv[0], argc > 1 ? argv[1] : NULL, argc > 2 ? argv[2] : NULL,
+		&options->change, &error);
 	if (!body)
 		return complain(COMMAND_USAGE, "%s", error.text);
 	(void)snprintf(path, sizeof(path), "/v1/%s", argv[0]);
@@ -204,6 +205,8 @@ static const struct command commands[] = {
 	{"drain", "SERVICE|PREFIX|--all", "take it out, until it is undrained or for a time",
 		run_change},
 	{"undrain", "SERVICE|PREFIX|--all", "take back a drain", run_change},
+	{"weight", "PREFIX N|--reset", "give a prefix another weight, or the configured one",
+		run_change},
 	{"check-now", "", "run every check now", run_change},
 	{"reload", "", "read the configuration again", run_change},
 	{"version", "", "the version of this program", run_version},
@@ -282,13 +285,26 @@ static void print_help(FILE *out)
 		"  --json          for programs: JSON\n"
 		"  --plugin        with status: one line and exit code as a monitoring plug-in\n"
 		"  --all           with drain, undrain: the whole server\n"
-		"  --reason TEXT   with drain: why\n"
-		"  --for D         with drain: how long, such as 30m or 2h\n"
+		"  --reset         with weight: back to the configured one\n"
+		"  --reason TEXT   with drain, weight: why\n"
+		"  --for D         with drain, weight: how long, such as 30m or 2h\n"
 		"  --help, --version\n"
 		"\n"
 		"Exit codes: 0 done, 1 refused or unknown, 2 usage, 3 no agent. With "
 		"--plugin:\n0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN. More in redshankctl(1).\n",
 		out);
+}
+
+/* How many words a command line has at most, from how it is called; the command is one. */
+static int most_words(const char *arguments, int argc)
+{
+	int n = arguments[0] ? 2 : 1;
+
+	if (strstr(arguments, "..."))
+		return argc;
+	for (const char *c = arguments; *c; c++)
+		n += *c == ' ';
+	return n;
 }
 
 static int run_named(const struct command_options *options, int argc, char **argv)
@@ -299,9 +315,7 @@ static int run_named(const struct command_options *options, int argc, char **arg
 		return COMMAND_USAGE;
 	}
 	for (size_t i = 0; i < ELEMENTSOF(commands); i++) {
-		int most = strstr(commands[i].arguments, "...") ? argc
-			   : commands[i].arguments[0]		? 2
-								: 1;
+		int most = most_words(commands[i].arguments, argc);
 
 		if (strcmp(argv[0], commands[i].name) != 0)
 			continue;
@@ -311,8 +325,9 @@ static int run_named(const struct command_options *options, int argc, char **arg
 		if (options->plugin && commands[i].run != run_status)
 			return complain(COMMAND_USAGE, "--plugin goes with status only");
 		if (change_options_given(&options->change) && commands[i].run != run_change)
-			return complain(COMMAND_USAGE,
-				"--all, --reason and --for go with drain and undrain only");
+			return complain(COMMAND_USAGE, "--all, --reset, --reason and --for go with "
+						       "drain, undrain and weight "
+						       "only");
 		return commands[i].run(options, argc, argv);
 	}
 	return unknown_command(argv[0]);
@@ -326,6 +341,7 @@ int command_run(int argc, char **argv)
 		OPTION_PLUGIN,
 		OPTION_VERSION,
 		OPTION_ALL,
+		OPTION_RESET,
 		OPTION_REASON,
 		OPTION_FOR
 	};
@@ -336,6 +352,7 @@ int command_run(int argc, char **argv)
 		{"help", no_argument, NULL, 'h'},
 		{"version", no_argument, NULL, OPTION_VERSION},
 		{"all", no_argument, NULL, OPTION_ALL},
+		{"reset", no_argument, NULL, OPTION_RESET},
 		{"reason", required_argument, NULL, OPTION_REASON},
 		{"for", required_argument, NULL, OPTION_FOR},
 		{0},
@@ -356,6 +373,9 @@ int command_run(int argc, char **argv)
 			break;
 		case OPTION_ALL:
 			options.change.all = true;
+			break;
+		case OPTION_RESET:
+			options.change.reset = true;
 			break;
 		case OPTION_REASON:
 			options.change.reason = optarg;

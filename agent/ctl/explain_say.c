@@ -505,6 +505,18 @@ static enum text_colour say_others(struct buffer *b, const json_t *prefix)
 	return elsewhere[0] ? TEXT_RED : TEXT_PLAIN;
 }
 
+/* "by root (uid 0, pid 7) at ..., until it is reset: hotter disks (configured is 100)." */
+static void say_weight_word(struct buffer *b, const json_t *prefix)
+{
+	const json_t *word = explain_get(prefix, "weight_word");
+	const char *until = explain_text(word, "until"), *reason = explain_text(word, "reason");
+
+	say(b, "given by %s at %s, %s%s", explain_text(word, "who"), explain_text(word, "since"),
+		until[0] ? "until " : "until it is reset", until);
+	say(b, "%s%s (configured is %lld).", reason[0] ? ": " : "", reason,
+		explain_number(prefix, "configured_weight"));
+}
+
 static void say_weight(const struct explain *e, struct buffer *b, const json_t *prefix)
 {
 	if (!json_is_integer(explain_get(prefix, "weight"))) {
@@ -512,7 +524,9 @@ static void say_weight(const struct explain *e, struct buffer *b, const json_t *
 		return;
 	}
 	say(b, "%lld, ", explain_number(prefix, "weight"));
-	if (explain_is(prefix, "weight_from", "node"))
+	if (explain_is(prefix, "weight_from", "operator"))
+		say_weight_word(b, prefix);
+	else if (explain_is(prefix, "weight_from", "node"))
 		say(b, "from the row of %s in `weights` (the service's own is %lld).",
 			explain_text(e->document, "node"), explain_number(prefix, "own_weight"));
 	else

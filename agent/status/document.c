@@ -122,8 +122,7 @@ const struct word *document_word(const struct document *d, size_t service, size_
 		d->facts->words, s->name, prefix_format(&s->prefixes[index].prefix, name));
 }
 
-/* The keys of a word, into the object that is open. */
-static void put_word(struct json_writer *w, const struct word *word)
+void document_put_word(struct json_writer *w, const struct word *word)
 {
 	char text[CLOCK_TEXT_MAX];
 
@@ -144,7 +143,7 @@ static void put_drain(struct document *d, size_t service, size_t index)
 		return;
 	}
 	json_open_object(&d->json, "drain");
-	put_word(&d->json, word);
+	document_put_word(&d->json, word);
 	json_close(&d->json);
 }
 
@@ -164,15 +163,19 @@ static bool is_configured(const struct config *config, const char *name)
 	return name[0] == '\0';
 }
 
-static void put_drains(struct document *d)
+static void put_words(struct document *d, const char *key, enum word_kind kind)
 {
 	const struct words *words = d->facts->words;
 	struct json_writer *w = &d->json;
 
-	json_open_array(w, "drains");
+	json_open_array(w, key);
 	for (size_t i = 0; words && i < words->n; i++) {
+		if (words->items[i].kind != kind)
+			continue;
 		json_open_object(w, NULL);
-		put_word(w, &words->items[i]);
+		document_put_word(w, &words->items[i]);
+		if (kind == WORD_WEIGHT)
+			json_write_number(w, "weight", words->items[i].weight);
 		json_write_bool(
 			w, "configured", is_configured(d->facts->config, words->items[i].name));
 		json_close(w);
@@ -259,7 +262,8 @@ void document_begin(struct document *d, struct buffer *out, const struct documen
 	json_write_bool(w, "ready", facts->ready);
 	json_write_bool(w, "stopping", facts->stopping);
 	put_bird(d);
-	put_drains(d);
+	put_words(d, "drains", WORD_DRAIN);
+	put_words(d, "weights", WORD_WEIGHT);
 }
 
 char *document_end(struct document *d)

@@ -30,6 +30,9 @@ void document_put_time(struct document *d, const char *key, struct monotime t);
 const struct word *document_word(const struct document *d, size_t service, size_t index);
 void document_put_known(struct json_writer *w, const char *key, enum apply_known known);
 
+/* The keys of a word, into the object that is open. */
+void document_put_word(struct json_writer *w, const struct word *word);
+
 /* The keys that the status has of a prefix and of a check, into the object that is open. */
 void document_put_prefix(struct document *d, size_t service, size_t index);
 void document_put_check(struct document *d, size_t service, size_t index);

@@ -363,6 +363,29 @@ static void put_others(struct document *d, size_t service, size_t prefix, bool r
 	json_write_bool(w, "more_others", apply_explain_more_others(a, service, prefix));
 }
 
+/* Where the weight comes from. */
+static void put_weight(struct document *d, const struct config_prefix *p)
+{
+	const struct words *words = d->facts->words;
+	struct json_writer *w = &d->json;
+	char name[PREFIX_TEXT_MAX];
+	const struct word *word =
+		words ? words_find(words, WORD_WEIGHT, prefix_format(&p->prefix, name)) : NULL;
+
+	json_write_string(w, "weight_from",
+		word		       ? "operator"
+		: p->weight_is_of_node ? "node"
+				       : "service");
+	json_write_number(w, "configured_weight", p->configured_weight);
+	if (!word) {
+		json_write_null(w, "weight_word");
+		return;
+	}
+	json_open_object(w, "weight_word");
+	document_put_word(w, word);
+	json_close(w);
+}
+
 static void put_prefix(struct document *d, size_t service, size_t index)
 {
 	const struct config_prefix *p = &d->facts->config->services[service].prefixes[index];
@@ -375,7 +398,7 @@ static void put_prefix(struct document *d, size_t service, size_t index)
 	json_open_object(w, prefix_format(&p->prefix, name));
 	document_put_prefix(d, service, index);
 	json_write_number(w, "rule", prefix_reason_rule(view->reason));
-	json_write_string(w, "weight_from", p->weight_is_of_node ? "node" : "service");
+	put_weight(d, p);
 	json_write_number(w, "own_weight", p->own_weight);
 	put_protocols(d, &e);
 	json_write_bool(w, "reading", e.reading);

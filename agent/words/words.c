@@ -1,11 +1,11 @@
 /*
  * The operators' words and their file.
  *
- * The file is JSON, {"format": 1, "drains": [{"name", "reason", "who", "since", "until"}]}, name
- * and until null for the whole server and for no end, times in microseconds since the epoch. It is
- * ours alone, yet whatever lies there is read as a stranger's: bounded, a regular file, every value
- * of the right kind. One that is not as we write it is kept aside whole, for we cannot know which
- * half of it somebody meant.
+ * The file is JSON, {"format": 1, "drains": [{"name", "reason", "who", "since", "until"}],
+ * "weights": [the same and "weight"]}, name and until null for the whole server and for no end,
+ * times in microseconds since the epoch. It is ours alone, yet whatever lies there is read as a
+ * stranger's: bounded, a regular file, every value of the right kind. One that is not as we write
+ * it is kept aside whole, for we cannot know which half of it somebody meant.
  */
 #include "agent/words/words.h"
 
@@ -21,17 +21,17 @@
 
 /* --- what is said --- */
 
-const struct word *words_find(const struct words *w, const char *name)
+const struct word *words_find(const struct words *w, enum word_kind kind, const char *name)
 {
 	for (size_t i = 0; i < w->n; i++)
-		if (strcmp(w->items[i].name, name) == 0)
+		if (w->items[i].kind == kind && strcmp(w->items[i].name, name) == 0)
 			return &w->items[i];
 	return NULL;
 }
 
 int words_put(struct words *w, const struct word *word)
 {
-	struct word *place = (struct word *)words_find(w, word->name);
+	struct word *place = (struct word *)words_find(w, word->kind, word->name);
 
 	if (!place) {
 		if (w->n >= WORDS_MAX)
@@ -53,9 +53,9 @@ static void words_remove(struct words *w, size_t index, struct word *ret)
 	memmove(w->items + index, w->items + index + 1, (w->n - index) * sizeof(*w->items));
 }
 
-bool words_take(struct words *w, const char *name, struct word *ret)
+bool words_take(struct words *w, enum word_kind kind, const char *name, struct word *ret)
 {
-	const struct word *word = words_find(w, name);
+	const struct word *word = words_find(w, kind, name);
 
 	if (word)
 		words_remove(w, (size_t)(word - w->items), ret);
@@ -89,6 +89,8 @@ const struct word *words_cover(const struct words *w, const char *service, const
 	for (size_t i = 0; i < w->n; i++) {
 		const struct word *word = &w->items[i];
 
+		if (word->kind != WORD_DRAIN)
+			continue;
 		if (word->name[0] && strcmp(word->name, service) != 0 &&
 			strcmp(word->name, prefix) != 0)
 			continue;
@@ -135,43 +137,70 @@ static bool words_time(const json_t *object, const char *key, bool optional, str
 	return true;
 }
 
-static int words_read_item(struct words *w, const json_t *item)
+static bool words_weight(const json_t *object, struct word *word)
 {
-	struct word word = {0};
+	const json_t *value = json_object_get(object, "weight");
 
-	if (!json_is_object(item) || json_object_size(item) != 5 ||
+	word->weight = (uint32_t)json_integer_value(value);
+	return word->name[0] && json_is_integer(value) && json_integer_value(value) >= 0 &&
+	       json_integer_value(value) <= WORDS_WEIGHT_MAX;
+}
+
+static int words_read_item(struct words *w, enum word_kind kind, const json_t *item)
+{
+	struct word word = {.kind = kind};
+
+	if (!json_is_object(item) || json_object_size(item) != (kind == WORD_WEIGHT ? 6U : 5U) ||
 		!words_text(item, "name", word.name, sizeof(word.name), true) ||
 		!words_text(item, "reason", word.reason, sizeof(word.reason), false) ||
 		!words_text(item, "who", word.who, sizeof(word.who), false) ||
 		!words_time(item, "since", false, &word.since) ||
-		!words_time(item, "until", true, &word.until) || words_find(w, word.name))
+		!words_time(item, "until", true, &word.until) ||
+		(kind == WORD_WEIGHT && !words_weight(item, &word)) ||
+		words_find(w, kind, word.name))
 		return -EINVAL;
 	return words_put(w, &word);
+}
+
+/* By kind. */
+static const char *const words_lists[] = {"drains", "weights"};
+
+static int words_read_list(
+	struct words *w, enum word_kind kind, const json_t *root, struct error *ret_error)
+{
+	const char *name = words_lists[kind];
+	const json_t *list = json_object_get(root, name), *item;
+	size_t i;
+
+	if (!json_is_array(list))
+		return error_set(ret_error, EINVAL, "expected a list of `%s`", name);
+	json_array_foreach (list, i, item) {
+		int r = words_read_item(w, kind, item);
+
+		if (r == -ENOMEM)
+			return error_set_errno(ret_error, ENOMEM, "%s", name);
+		if (r < 0)
+			return error_set(ret_error, -r, "%s[%zu] is none", name, i);
+	}
+	return 0;
 }
 
 static int words_parse(struct words *w, const char *text, size_t n, struct error *ret_error)
 {
 	json_error_t json_error;
 	json_auto_t *root = json_loadb(text, n, JSON_REJECT_DUPLICATES, &json_error);
-	const json_t *drains = json_object_get(root, "drains"), *item;
-	size_t i;
-	int r;
+	int r = 0;
 
 	if (!root)
 		return error_set(
 			ret_error, EINVAL, "line %d: %s", json_error.line, json_error.text);
 	if (json_integer_value(json_object_get(root, "format")) != WORDS_FORMAT)
 		return error_set(ret_error, EINVAL, "not of format %d", WORDS_FORMAT);
-	if (!json_is_array(drains) || json_object_size(root) != 2)
-		return error_set(ret_error, EINVAL, "expected `format` and a list of `drains`");
-	json_array_foreach (drains, i, item) {
-		r = words_read_item(w, item);
-		if (r == -ENOMEM)
-			return error_set_errno(ret_error, ENOMEM, "drains");
-		if (r < 0)
-			return error_set(ret_error, -r, "drains[%zu] is none", i);
-	}
-	return 0;
+	if (json_object_size(root) != 1 + ELEMENTSOF(words_lists))
+		return error_set(ret_error, EINVAL, "expected `format`, `drains` and `weights`");
+	for (size_t i = 0; i < ELEMENTSOF(words_lists) && r >= 0; i++)
+		r = words_read_list(w, (enum word_kind)i, root, ret_error);
+	return r;
 }
 
 /* The whole file. -ENOENT where there is none. */
@@ -239,7 +268,8 @@ int words_load(struct words *w, const char *path, struct error *ret_error)
 
 static json_t *words_print(const struct words *w)
 {
-	json_auto_t *drains = json_array();
+	json_auto_t *root = json_pack("{s:i, s:[], s:[]}", "format", WORDS_FORMAT,
+		words_lists[WORD_DRAIN], words_lists[WORD_WEIGHT]);
 
 	for (size_t i = 0; i < w->n; i++) {
 		const struct word *word = &w->items[i];
@@ -248,10 +278,13 @@ static json_t *words_print(const struct words *w)
 			"since", (json_int_t)word->since.us, "until",
 			word_is_forever(word) ? json_null() : json_integer(word->until.us));
 
-		if (json_array_append_new(drains, item) < 0)
+		if (json_array_append_new(json_object_get(root, words_lists[word->kind]), item) < 0)
+			return NULL;
+		if (word->kind == WORD_WEIGHT &&
+			json_object_set_new(item, "weight", json_integer(word->weight)) < 0)
 			return NULL;
 	}
-	return json_pack("{s:i, s:O}", "format", WORDS_FORMAT, "drains", drains);
+	return json_incref(root);
 }
 
 static int words_open_folder(const char *path)

@@ -1,9 +1,10 @@
 #ifndef REDSHANK_WORDS_WORDS_H
 #define REDSHANK_WORDS_WORDS_H
 /*
- * What operators have said: which services, prefixes or the whole server are drained, by whom, why
- * and until when. Kept in a file, so that it outlives the agent and the host. It ends by the clock
- * on the wall, since that is what people agree on, also over a reboot.
+ * What operators have said: which services, prefixes or the whole server are drained, and what
+ * weight a prefix has, by whom, why and until when. Kept in a file, so that it outlives the agent
+ * and the host. It ends by the clock on the wall, since that is what people agree on, also over a
+ * reboot.
  *
  * A word is about one name. A prefix is drained while any word covers it: its own, its service's,
  * or the whole server's. Names that are configured no more keep their word: they may come back.
@@ -19,9 +20,18 @@
 #define WORDS_NAME_MAX 64  /* bytes of a service's or a prefix's name */
 #define WORDS_TEXT_MAX 200 /* bytes of a reason and of who gave it */
 
+#define WORDS_WEIGHT_MAX 65535
+
 #define WORDS_FOREVER ((struct walltime){INT64_MAX}) /* until it is taken back */
 
+enum word_kind {
+	WORD_DRAIN,
+	WORD_WEIGHT, /* of one prefix */
+};
+
 struct word {
+	enum word_kind kind;
+	uint32_t weight;		 /* of a WORD_WEIGHT, 0 to 65,535 */
 	char name[WORDS_NAME_MAX + 1];	 /* "": the whole server */
 	char reason[WORDS_TEXT_MAX + 1]; /* "": none was given */
 	char who[WORDS_TEXT_MAX + 1];
@@ -48,19 +58,20 @@ void words_done(struct words *w);
  */
 int words_save(const struct words *w, struct error *ret_error);
 
-/* Says it; a word about the same name is replaced. 0, -ENOSPC past WORDS_MAX, -ENOMEM. */
+/* Says it; a word of the same kind about the same name is replaced. 0, -ENOSPC past WORDS_MAX,
+ * -ENOMEM. */
 int words_put(struct words *w, const struct word *word);
 /* Takes back the word about exactly this name; *ret is what it was. False where there is none. */
-bool words_take(struct words *w, const char *name, struct word *ret);
+bool words_take(struct words *w, enum word_kind kind, const char *name, struct word *ret);
 /* Takes one word that has ended by `now`; false when there is none left. */
 bool words_take_ended(struct words *w, struct walltime now, struct word *ret);
 
 /* The first end that is to come, or WORDS_FOREVER. */
 struct walltime words_next_end(const struct words *w);
-/* The word that keeps a prefix of a service drained the longest; NULL: none does. Borrowed until
+/* The drain that keeps a prefix of a service drained the longest; NULL: none does. Borrowed until
  * the next change. */
 const struct word *words_cover(const struct words *w, const char *service, const char *prefix);
-const struct word *words_find(const struct words *w, const char *name);
+const struct word *words_find(const struct words *w, enum word_kind kind, const char *name);
 
 static inline bool word_is_forever(const struct word *word)
 {

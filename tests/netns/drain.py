@@ -7,7 +7,7 @@ import time
 
 from lib.case import check, eventually, main
 from lib.site import Site
-from lib.wire import ANNOUNCE
+from lib.wire import ANNOUNCE, WITHDRAW
 
 DNS, DNS6, WEB = "192.0.2.53/32", "2001:db8::53/128", "192.0.2.80/32"
 
@@ -215,7 +215,7 @@ def test_bad_state(site):
     with open(path, "w", encoding="utf-8") as f:
         f.write('{"format": 1, "drains": [')
     agent.start()
-    agent.wait_log("drains of before are lost: ")
+    agent.wait_log("drains and weights of before are lost: ")
     check(os.path.exists(path + ".bad") and not os.path.exists(path), "kept aside")
     announced(site, agent, DNS)
     ctl(agent, "drain", "dns")
@@ -266,6 +266,86 @@ def test_drained_and_dead(site):
     agent.wait_prefix(DNS, wanted="withdraw", reason="unhealthy")
     edge.nsd.start()
     announced(site, agent, DNS)
+
+
+def med(site, prefix, wanted):
+    eventually(
+        lambda: {e: r.med for e, r in site.routes(prefix).items()} == {"edge1": wanted}, 5,
+        lambda: f"{prefix} has MED {wanted}: {site.routes(prefix)}",
+    )
+
+
+def test_weight(site):
+    """A weight at run time: one UPDATE at the router, kept over HUP and restart, and reset."""
+    agent = healthy(site)
+    agent.config["weights"] = {"edge1": {DNS: 50}}
+    agent.write_config()
+    ctl(agent, "reload")
+    med(site, DNS, 50)
+    moment = time.time()
+    done = ctl(agent, "weight", DNS, "7", "--reason", "warm cache")
+    check(done.stdout == f"{DNS} has weight 7 until it is reset\n", "the word", done)
+    med(site, DNS, 7)
+    check(not site.wire.since(moment, "edge1", DNS, (WITHDRAW,)), "without a withdrawal")
+    check(not site.wire.since(moment, "edge1", WEB), "and no other prefix has an UPDATE")
+    agent.wait_prefix(DNS, weight=7, announced=True)
+    line = agent.wait_log(f"weight of {DNS}: 7 by root (uid 0, pid ")
+    check(line.endswith("until it is reset: warm cache"), "the log", line)
+    weights = agent.status()["weights"]
+    check(weights[0]["weight"] == 7 and weights[0]["name"] == DNS and agent.status()["drains"] == [], "status", weights)
+    text = " ".join(ctl(agent, "explain", DNS).stdout.split())
+    check("Weight 7, given by root (uid 0, pid " in text, "explain", text)
+    check("until it is reset: warm cache (configured is 50)." in text, "explain", text)
+    mark = len(agent.text())
+    agent.reload()
+    agent.wait_log("reloaded", after=mark)
+    agent.wait_prefix(DNS, weight=7)
+    moment = time.time()
+    agent.stop(signal.SIGUSR2)
+    agent.start()
+    agent.wait_prefix(DNS, weight=7, announced=True, reason="healthy")
+    agent.wait_status(lambda s: s["bird"]["settled"], what="settled")
+    check(not site.wire.since(moment, "edge1", DNS), "a restart sends no UPDATE")
+    agent.wait_log(f"weight of {DNS}: still, by root")
+    ctl(agent, "weight", "192.0.2.53", "--reset")
+    med(site, DNS, 50)
+    done = ctl(agent, "weight", DNS, "--reset", code=1)
+    check(f"{DNS} has the weight that is configured" in done.stderr, "nothing to reset", done)
+    ctl(agent, "weight", DNS, "9", "--for", "1200ms")
+    med(site, DNS, 9)
+    agent.wait_log(f"weight of {DNS}: its time is over")
+    med(site, DNS, 50)
+
+
+def test_weight_refused(site):
+    """What is no weight, and no prefix."""
+    agent = healthy(site)
+    for body, said in (
+        ({"name": DNS}, "weight: expected"),
+        ({"name": DNS, "weight": 65536}, "weight: expected"),
+        ({"name": DNS, "weight": -1}, "weight: expected"),
+        ({"name": DNS, "weight": 1.5}, "weight: expected"),
+        ({"name": "dns", "weight": 1}, "name: expected a prefix"),
+        ({"weight": 1}, "name: expected a prefix"),
+    ):
+        code, answer = post(agent, "weight", body)
+        check(code == 400 and said in answer["error"], said, code, answer)
+    check(post(agent, "weight", {"name": "192.0.2.54/32", "weight": 1})[0] == 404, "nobody's")
+    for words in (["weight"], ["weight", DNS], ["weight", DNS, "x"], ["weight", DNS, "1", "--reset"], ["weight", DNS, "1", "2"], ["drain", DNS, "--reset"]):
+        ctl(agent, *words, code=2)
+    agent.wait_prefix(DNS, weight=100)
+
+
+def test_weight_of_the_drained(site):
+    """A weight that is given while drained counts when the prefix comes back."""
+    agent = healthy(site)
+    ctl(agent, "drain", "dns")
+    drained(site, agent, DNS)
+    ctl(agent, "weight", DNS, "33")
+    agent.wait_status(lambda s: s["bird"]["settled"], what="settled")
+    check(agent.prefix(DNS)["reason"] == "drained" and site.routes(DNS) == {}, "still drained", agent.prefix(DNS))
+    ctl(agent, "undrain", "dns")
+    med(site, DNS, 33)
 
 
 main(lambda: Site(edges=1))

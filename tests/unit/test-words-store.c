@@ -87,10 +87,27 @@ START_TEST (one_word_about_one_name) {
 	put("dns", 3000);
 	ck_assert_uint_eq(words.n, 1);
 	ck_assert_int_eq(words.items[0].until.us, 3000);
-	ck_assert(!words_take(&words, "web", &word));
-	ck_assert(words_take(&words, "dns", &word));
+	ck_assert(!words_take(&words, WORD_DRAIN, "web", &word));
+	ck_assert(words_take(&words, WORD_DRAIN, "dns", &word));
 	ck_assert_int_eq(word.until.us, 3000);
 	ck_assert_uint_eq(words.n, 0);
+}
+END_TEST
+
+/* A weight drains nothing, and is another word than the drain of the same name. */
+START_TEST (weights_and_drains_are_apart) {
+	struct word word = make("192.0.2.53/32", INT64_MAX);
+
+	word.kind = WORD_WEIGHT;
+	word.weight = 7;
+	ck_assert_int_eq(words_put(&words, &word), 0);
+	ck_assert_ptr_null(words_cover(&words, "dns", "192.0.2.53/32"));
+	put("192.0.2.53/32", 5);
+	ck_assert_uint_eq(words.n, 2);
+	ck_assert_uint_eq(words_find(&words, WORD_WEIGHT, "192.0.2.53/32")->weight, 7);
+	ck_assert(words_take(&words, WORD_WEIGHT, "192.0.2.53/32", &word));
+	ck_assert(!words_take(&words, WORD_WEIGHT, "192.0.2.53/32", &word));
+	ck_assert_ptr_nonnull(words_cover(&words, "dns", "192.0.2.53/32"));
 }
 END_TEST
 
@@ -133,15 +150,18 @@ END_TEST
 
 START_TEST (read_back_as_written) {
 	struct error error = {{0}};
-	struct word was[2];
+	struct word was[3], weight = make("192.0.2.53/32", INT64_MAX);
 	struct stat st;
 
 	put("", INT64_MAX);
 	put("2001:db8::53/128", 1780000000123456);
+	weight.kind = WORD_WEIGHT;
+	weight.weight = WORDS_WEIGHT_MAX;
+	ck_assert_int_eq(words_put(&words, &weight), 0);
 	memcpy(was, words.items, sizeof(was));
 	ck_assert_msg(words_save(&words, &error) == 0, "%s", error.text);
 	reload();
-	ck_assert_uint_eq(words.n, 2);
+	ck_assert_uint_eq(words.n, 3);
 	ck_assert_mem_eq(words.items, was, sizeof(was));
 	ck_assert_int_eq(stat(path, &st), 0);
 	ck_assert_uint_eq(st.st_mode & 0777, 0640 & ~umask(022));
@@ -172,7 +192,10 @@ START_TEST (a_folder_that_is_not_there) {
 END_TEST
 
 #define GOOD "{\"name\": \"a\", \"reason\": \"\", \"who\": \"\", \"since\": 1, \"until\": null}"
-#define FILE_OF(items) "{\"format\": 1, \"drains\": [" items "]}"
+#define WEIGHT(n)                                                                            \
+	"{\"name\": \"a\", \"reason\": \"\", \"who\": \"\", \"since\": 1, \"until\": null, " \
+	"\"weight\": " n "}"
+#define FILE_OF(items) "{\"format\": 1, \"drains\": [" items "], \"weights\": []}"
 
 /* Whatever it is, nothing of it is believed, and it is kept. */
 START_TEST (hostile_files) {
@@ -183,6 +206,11 @@ START_TEST (hostile_files) {
 		"null",
 		"{\"format\": 2, \"drains\": []}",
 		"{\"format\": 1}",
+		"{\"format\": 1, \"drains\": []}",
+		"{\"format\": 1, \"drains\": [], \"weights\": [" GOOD "]}",
+		"{\"format\": 1, \"drains\": [], \"weights\": [" WEIGHT("65536") "]}",
+		"{\"format\": 1, \"drains\": [], \"weights\": [" WEIGHT("-1") "]}",
+		"{\"format\": 1, \"drains\": [], \"weights\": [" WEIGHT("\"1\"") "]}",
 		"{\"format\": 1, \"drains\": {}}",
 		"{\"format\": 1, \"drains\": [], \"more\": 1}",
 		"{\"format\": 1, \"format\": 1, \"drains\": []}",
@@ -266,6 +294,7 @@ int main(void)
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, what_covers_a_prefix);
 	tcase_add_test(tc, one_word_about_one_name);
+	tcase_add_test(tc, weights_and_drains_are_apart);
 	tcase_add_test(tc, no_more_than_there_is_room_for);
 	tcase_add_test(tc, ends_and_a_clock_that_jumps);
 	tcase_add_test(tc, read_back_as_written);
