@@ -16,7 +16,7 @@
 
 static const char *const names[] = {"healthy", "dead", "rising", "hang", "address", "first-round",
 	"unknown", "away", "broken", "elsewhere", "session-down", "stopping", "waiting", "reading",
-	"starting", "drained", "rare", "hostile"};
+	"starting", "drained", "weight", "rare", "hostile"};
 
 static char *path_of(const char *name, const char *suffix)
 {
