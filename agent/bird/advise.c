@@ -3,8 +3,11 @@
  *
  * The chain of one look: `show protocols` (sessions and kernel protocols), `show symbols` (are the
  * templates there?), `show protocols all X` for each of these, and for each prefix `show route
- * PREFIX table all all` and `show route PREFIX export X`. Each answer sends the next query, so at
- * most one is under way and whatever else is asked on the connection goes between them.
+ * PREFIX table all all` and `show route PREFIX export X`. Where another protocol has the prefix,
+ * too, and X exports by a filter with a name, BIRD puts that protocol's route before the filter:
+ * `show route PREFIX table T protocol OTHER filter NAME` lists it if the filter accepts it. Each
+ * answer sends the next query, so at most one is under way and whatever else is asked on the
+ * connection goes between them.
  */
 #include <errno.h>
 #include <fnmatch.h>
@@ -21,6 +24,7 @@ enum advise_step {
 	ADVISE_TARGET,
 	ADVISE_ROUTE,
 	ADVISE_EXPORT,
+	ADVISE_STAY,
 	ADVISE_DONE,
 };
 
@@ -150,6 +154,20 @@ static void advise_exported(void *userdata, const struct observe_route *route)
 	}
 }
 
+/* The filter let a route of the other protocol pass; which has but one, or its first is meant. */
+static void advise_accepted(void *userdata, const struct observe_route *route)
+{
+	struct advise *v = userdata;
+	struct advise_target *t = &v->look.targets[v->target];
+	struct advise_route *r = &v->look.routes[v->route];
+	const struct advise_other *other = advise_left(v, r, t);
+
+	if (other && !v->accepted && strcmp(other->protocol, route->protocol) == 0) {
+		advise_stays(r, t, other);
+		v->accepted = true;
+	}
+}
+
 static void advise_answer(struct advise *v, const struct reply *reply)
 {
 	struct advise_look *look = &v->look;
@@ -179,6 +197,12 @@ static void advise_answer(struct advise *v, const struct reply *reply)
 	case ADVISE_EXPORT:
 		if (reply->code == 0)
 			observe_routes(reply, advise_exported, v);
+		v->step = ADVISE_STAY;
+		return;
+	case ADVISE_STAY:
+		if (reply->code == 0)
+			observe_routes(reply, advise_accepted, v);
+		v->step = ADVISE_EXPORT;
 		v->target++;
 		return;
 	case ADVISE_DONE:
@@ -222,6 +246,43 @@ static bool advise_asks_export(struct advise *v)
 	return true;
 }
 
+/* The same, for what would be left; what needs no question is noted here. */
+static bool advise_asks_stay(struct advise *v)
+{
+	struct advise_target *t = &v->look.targets[v->target];
+	struct advise_route *r = &v->look.routes[v->route];
+	const struct advise_other *other = advise_left(v, r, t);
+
+	if (!other)
+		return false;
+	switch (advise_filter(t, advise_is_six(r))) {
+	case ADVISE_FILTER_ACCEPTS:
+		advise_stays(r, t, other);
+		return false;
+	case ADVISE_FILTER_NAMED:
+		v->accepted = false;
+		return true;
+	case ADVISE_FILTER_REJECTS:
+	case ADVISE_FILTER_UNKNOWN:
+		break;
+	}
+	return false;
+}
+
+static int advise_send_stay(struct advise *v)
+{
+	const struct advise_target *t = &v->look.targets[v->target];
+	const struct advise_route *r = &v->look.routes[v->route];
+	const struct advise_other *other = advise_left(v, r, t);
+	char prefix[PREFIX_TEXT_MAX];
+
+	/* Somebody took a name away since it was read: BIRD refuses the query, which means no. */
+	return client_send(v->client, 0, advise_on_reply, v,
+		"show route %s table '%s' protocol '%s' filter '%s'",
+		prefix_format(r->prefix, prefix), other->table, other->protocol,
+		t->filter[advise_is_six(r)]);
+}
+
 static int advise_send(struct advise *v)
 {
 	const struct advise_look *look = &v->look;
@@ -242,6 +303,8 @@ static int advise_send(struct advise *v)
 		return client_send(v->client, 0, advise_on_reply, v, "show route %s export '%s'",
 			prefix_format(look->routes[v->route].prefix, prefix),
 			look->targets[v->target].name);
+	case ADVISE_STAY:
+		return advise_send_stay(v);
 	case ADVISE_DONE:
 		break;
 	}
@@ -257,8 +320,13 @@ static void advise_next(struct advise *v)
 		v->step = ADVISE_ROUTE;
 		v->route = 0;
 	}
-	while (v->step == ADVISE_EXPORT) {
-		if (v->target == look->n_targets) {
+	while (v->step == ADVISE_EXPORT || v->step == ADVISE_STAY) {
+		if (v->step == ADVISE_STAY && advise_asks_stay(v))
+			break;
+		if (v->step == ADVISE_STAY) {
+			v->step = ADVISE_EXPORT;
+			v->target++;
+		} else if (v->target == look->n_targets) {
 			v->step = ADVISE_ROUTE;
 			v->route++;
 		} else if (advise_asks_export(v)) {

@@ -3,9 +3,9 @@
  *
  * `show protocols all` of BIRD 2.0.12 to 3.2 (nest/proto.c: proto_cmd_show, proto/bgp/bgp.c:
  * bgp_show_proto_info): "  Channel ipv4" and below it "    State:          UP" and "    Table:
- * master4"; "    Local capabilities" and below it "      Graceful restart", with "        Restart
- * time: 120" below that only where this end asks for it (a bare line means that it would help the
- * other end).
+ * master4" and "    Output filter:  ACCEPT"; "    Local capabilities" and below it "      Graceful
+ * restart", with "        Restart time: 120" below that only where this end asks for it (a bare
+ * line means that it would help the other end).
  */
 #include <stdarg.h>
 #include <string.h>
@@ -54,6 +54,9 @@ void advise_read_target(struct advise_target *t, const struct reply *reply)
 		value = judge_value(text, "Table");
 		if (value && strlen(value) < NAMES_MAX)
 			memcpy(t->table[family], value, strlen(value) + 1);
+		value = judge_value(text, "Output filter");
+		if (value && strlen(value) < NAMES_MAX)
+			memcpy(t->filter[family], value, strlen(value) + 1);
 	}
 }
 
@@ -65,10 +68,30 @@ static bool judge_has_table(const struct advise_route *r, const char *table)
 	return false;
 }
 
+/* Of equals the one that BIRD lists first. */
+static void judge_on_other(struct advise_route *r, const struct observe_route *route)
+{
+	struct advise_other *other = NULL;
+
+	for (size_t i = 0; i < r->n_others; i++)
+		if (strcmp(r->others[i].table, route->table) == 0)
+			other = &r->others[i];
+	if (!other && r->n_others < ADVISE_OTHERS_MAX)
+		other = &r->others[r->n_others++];
+	if (!other || (other->protocol[0] && other->preference >= route->preference))
+		return;
+	memcpy(other->protocol, route->protocol, NAMES_MAX);
+	memcpy(other->table, route->table, NAMES_MAX);
+	other->preference = route->preference;
+	other->from_bgp = route->from_bgp;
+}
+
 static void judge_on_route(void *userdata, const struct observe_route *route)
 {
 	struct advise_route *r = userdata;
 
+	if (!names_is_ours(route->protocol))
+		judge_on_other(r, route);
 	if (names_is_ours(route->protocol)) {
 		if (r->n_tables < ADVISE_TABLES_MAX && !judge_has_table(r, route->table))
 			memcpy(r->tables[r->n_tables++], route->table, NAMES_MAX);
@@ -88,6 +111,52 @@ void advise_read_route(struct advise_route *r, const struct reply *reply)
 bool advise_reaches(const struct advise_route *r, const struct advise_target *t)
 {
 	return judge_has_table(r, t->table[advise_is_six(r)]);
+}
+
+/* ---- what would stay ---- */
+
+/*
+ * Not what a BGP session brought: that is the way to another server, and no export line alone
+ * decides about it. Not a target's own, which it never gets back. Where ours has gone already,
+ * the agent looks on, so that a warning does not come and go with a service's health.
+ */
+const struct advise_other *advise_left(
+	const struct advise *v, const struct advise_route *r, const struct advise_target *t)
+{
+	const char *table = t->table[advise_is_six(r)];
+
+	if (t->is_kernel || r->outranked_by[0] ||
+		((r->n_tables > 0 || v->once) && !judge_has_table(r, table)))
+		return NULL;
+	for (size_t i = 0; i < r->n_others; i++) {
+		const struct advise_other *other = &r->others[i];
+
+		if (strcmp(other->table, table) == 0)
+			return other->from_bgp || strcmp(other->protocol, t->name) == 0 ? NULL
+											: other;
+	}
+	return NULL;
+}
+
+enum advise_filter advise_filter(const struct advise_target *t, bool six)
+{
+	const char *filter = t->filter[six];
+
+	if (strcmp(filter, "ACCEPT") == 0)
+		return ADVISE_FILTER_ACCEPTS;
+	if (strcmp(filter, "REJECT") == 0)
+		return ADVISE_FILTER_REJECTS;
+	return !filter[0] || strpbrk(filter, "()' \"") ? ADVISE_FILTER_UNKNOWN
+						       : ADVISE_FILTER_NAMED;
+}
+
+void advise_stays(struct advise_route *r, struct advise_target *t, const struct advise_other *other)
+{
+	t->stay++;
+	if (r->stay[0])
+		return;
+	memcpy(r->stay, other->protocol, NAMES_MAX);
+	memcpy(r->stay_on, t->name, NAMES_MAX);
 }
 
 /* ---- findings ---- */
@@ -244,6 +313,30 @@ static void judge_elsewhere(struct advise *v)
 			p.text, p.first->elsewhere_on, p.first->elsewhere);
 }
 
+/* Another's route of a prefix of ours, behind an export line that lets it pass. */
+static void judge_stay(struct advise *v)
+{
+	struct judge_prefixes p = {0};
+	char more[32] = "";
+	unsigned sessions = 0;
+
+	for (size_t i = 0; i < v->look.n_routes; i++)
+		if (v->look.routes[i].stay[0])
+			judge_count(&p, &v->look.routes[i]);
+	for (size_t i = 0; i < v->look.n_targets; i++)
+		sessions += v->look.targets[i].stay > 0;
+	if (p.n == 0)
+		return;
+	if (sessions > 1)
+		(void)snprintf(more, sizeof(more), " and %u more", sessions - 1);
+	judge_find(v, "would_stay",
+		"%s in BIRD from protocol %s, too, and would stay announced on session %s%s by "
+		"that if ours were withdrawn, so also for a dead service: let the export line "
+		"accept services where redshank_export_med() alone, or take the prefix out of "
+		"that protocol",
+		p.text, p.first->stay, p.first->stay_on, more);
+}
+
 static void judge_kernel(struct advise *v)
 {
 	for (size_t i = 0; i < v->look.n_targets; i++) {
@@ -297,6 +390,7 @@ void advise_judge(struct advise *v)
 	judge_sessions(v);
 	judge_preference(v);
 	judge_elsewhere(v);
+	judge_stay(v);
 	judge_kernel(v);
 	judge_graceful(v);
 	judge_toggles(v);

@@ -9,6 +9,7 @@
 #include "agent/bird/observe.h"
 
 #define ADVISE_TABLES_MAX 8
+#define ADVISE_OTHERS_MAX 4
 #define ADVISE_TOGGLES_MAX 16
 #define ADVISE_TOGGLES_LEAST 3	 /* an operator at work does it once or twice */
 #define ADVISE_TOGGLES_MS 600000 /* forgotten after as long without one */
@@ -19,9 +20,18 @@ struct advise_target {
 	bool is_kernel, is_up;
 	bool channel[2];	    /* IPv4, IPv6: it is there and up */
 	char table[2][NAMES_MAX];   /* that its routes come from */
+	char filter[2][NAMES_MAX];  /* "ACCEPT", "REJECT", its name, or "(unnamed)" */
 	bool graceful;		    /* it asks the other end to keep its routes while it is away */
 	unsigned offered, exported; /* prefixes that we announce; and it exports */
 	bool other_table;	    /* one of them is not in its table */
+	unsigned stay;		    /* prefixes that it would export without ours, too */
+};
+
+/* The best route of a prefix in a table that is not ours. */
+struct advise_other {
+	char protocol[NAMES_MAX], table[NAMES_MAX];
+	unsigned preference;
+	bool from_bgp;
 };
 
 /* One prefix of a look. */
@@ -31,9 +41,12 @@ struct advise_route {
 	size_t n_tables;
 	char outranked_by[NAMES_MAX]; /* another's, of a preference like ours or more */
 	unsigned outranked_preference;
-	char beside[NAMES_MAX];	  /* another's of less preference */
+	char beside[NAMES_MAX];			       /* another's of less preference */
+	struct advise_other others[ADVISE_OTHERS_MAX]; /* one for each table */
+	size_t n_others;
 	unsigned asked, exported; /* sessions of its family that are up, and that export ours */
 	char elsewhere[NAMES_MAX], elsewhere_on[NAMES_MAX]; /* another's is exported, and where */
+	char stay[NAMES_MAX], stay_on[NAMES_MAX];	    /* another's would be, without ours */
 };
 
 /* Somebody switches a protocol that is not ours. */
@@ -71,6 +84,7 @@ struct advise {
 	unsigned stale; /* answers to come of looks that were given up */
 	size_t step;	/* of the chain of queries; see advise.c */
 	size_t route, target;
+	bool accepted; /* the answer to ADVISE_STAY said so */
 	struct advise_look look;
 
 	struct advise_toggle toggles[ADVISE_TOGGLES_MAX];
@@ -92,6 +106,22 @@ void advise_read_target(struct advise_target *t, const struct reply *reply);
 void advise_read_route(struct advise_route *r, const struct reply *reply);
 /* Is one of ours in the table that the target takes its routes from? */
 bool advise_reaches(const struct advise_route *r, const struct advise_target *t);
+/*
+ * What is left of the prefix in the target's table once ours is withdrawn, and so what the target's
+ * export line is put before. NULL: nothing, or nothing of which that line alone decides.
+ */
+const struct advise_other *advise_left(
+	const struct advise *v, const struct advise_route *r, const struct advise_target *t);
+enum advise_filter {
+	ADVISE_FILTER_REJECTS,
+	ADVISE_FILTER_ACCEPTS,
+	ADVISE_FILTER_NAMED,  /* BIRD can be asked what it does with a route */
+	ADVISE_FILTER_UNKNOWN /* without a name: it can not */
+};
+enum advise_filter advise_filter(const struct advise_target *t, bool six);
+/* The target would export `other`. */
+void advise_stays(
+	struct advise_route *r, struct advise_target *t, const struct advise_other *other);
 /* Fills v->found from v->look and v->toggles. */
 void advise_judge(struct advise *v);
 

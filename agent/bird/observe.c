@@ -242,6 +242,9 @@ static void observe_attribute(
 		if (observe_label(&text, "redshank_weight")) {
 			route->has_weight = true;
 			route->weight = (uint32_t)strtoul(text, NULL, 10);
+		} else if (observe_label(&text, "Type") || observe_label(&text, "source")) {
+			/* "	Type: BGP univ" on 2.x, "	source: BGP" on 3.x */
+			route->from_bgp = strncmp(text + strspn(text, " "), "BGP", 3) == 0;
 		} else if (observe_label(&text, "redshank_prepend")) {
 			route->prepend = (uint32_t)strtoul(text, NULL, 10);
 		} else if (observe_label(&text, "BGP.community") ||

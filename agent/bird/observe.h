@@ -61,6 +61,7 @@ struct observe_route {
 	char table[NAMES_MAX]; /* "" when BIRD did not say */
 	char protocol[NAMES_MAX];
 	bool best;	     /* the one that BIRD uses of this table */
+	bool from_bgp;	     /* a BGP session brought it */
 	unsigned preference; /* 0 when BIRD did not say */
 	bool has_weight;
 	uint32_t weight, prepend; /* redshank_weight, redshank_prepend; 0 when absent */

@@ -60,6 +60,70 @@ def test_by_name():
         check("a protocol's name" in text, "the likely causes", text)
 
 
+def test_would_stay():
+    """All is well with ours, and `export all` would keep a dead service's prefix from protocol direct: said before it dies."""
+    with shape("all", DIRECT) as s:
+        s.agent.start()
+        s.wait_routes({V4, V6})
+        text = s.wait_warning("would_stay")
+        check(f"{V4} and 1 more are" in text and "protocol host" in text and "session UP4 and 1 more" in text, "prefix, protocol, session", text)
+        check(s.agent.prefix(V4)["elsewhere"] is None, "while nobody but us announces it", s.agent.prefix(V4))
+        check("(would_stay)" in s.agent.ctl("status").stdout, "redshankctl shows it")
+        check("(would_stay)" in check_config(s).stderr, "and --check")
+        # It is true; and it stands, and is not said anew, while the service is dead.
+        s.fail()
+        s.agent.wait_log("withdrawn here, but BIRD still announces it")
+        check({V4, V6} <= s.table(), "the router still has them", s.table())
+        look_again(s)
+        check([w["code"] for w in s.warnings()] == ["would_stay"], "the warning stands", s.warnings())
+        s.heal()
+        s.agent.wait_prefix(V4, announced=True)
+        look_again(s)
+        check(said(s, "would_stay") == 1, "said once", s.agent.text())
+        # The cure of the manual.
+        s.edit(("export all", "export where redshank_export_med()"))
+        s.wait_no_warning("would_stay")
+        s.wait_med(V4, 100)
+        check(said(s, "would_stay") == 2, "and that it is over", s.agent.text())
+        s.fail()
+        s.wait_gone(V4)
+
+
+NAMED = """filter 'services-4.x' { if redshank_export_med() then accept; if ifname = "lo" then {0}; accept; }
+"""
+
+
+def test_would_stay_by_filter():
+    """A filter with a name is asked, one without cannot be, and another source's export line is not ours to blame."""
+    with shape("all", DIRECT) as s:
+        s.edit(("export all", "export filter 'services-4.x'"), ("protocol device", NAMED.replace("{0}", "reject") + "protocol device"))
+        s.agent.start()
+        s.wait_med(V4, 100)
+        s.wait_med(V6, 100)
+        s.settled()
+        done = check_config(s)
+        check("2 of 2 sessions up, 0 warnings" in done.stderr, "the filter refuses direct's", done.stderr)
+        s.edit(('"lo" then reject', '"lo" then accept'))
+        text = s.wait_warning("would_stay")
+        check(f"{V4} and 1 more are" in text and "protocol host" in text, "the filter lets it pass, both families", text)
+        s.edit(('"lo" then accept', '"lo" && net.type = NET_IP6 then reject'))
+        eventually(lambda: any(w["text"].startswith(f"{V4} is") for w in s.warnings()), 10, lambda: f"one is left: {s.warnings()}")
+        check("session UP4 by" in s.warnings()[0]["text"], "on one session", s.warnings())
+        s.edit(("export filter 'services-4.x'", "export where redshank_export_med()"))
+        s.wait_no_warning("would_stay")
+        # Nobody can ask what this does with direct's route; it is right, so no word.
+        s.edit(("export where redshank_export_med()", 'export filter { if redshank_export_med() then accept; if ifname = "lo" then reject; accept; }'))
+        look_again(s)
+        check(s.warnings() == [], "no false alarm", s.warnings())
+
+
+def look_again(s):
+    """After somebody's configure advise looks, and once more to be sure."""
+    s.edge_bird.configure()
+    begun = time.monotonic()
+    eventually(lambda: time.monotonic() - begun > 5, 8, "two looks")
+
+
 def test_outranked():
     """Another protocol's route of preference 250 or more; one of 240, as direct has it, is none of our business."""
     also = "protocol static other {{ ipv4 {{ preference {0}; }}; route 192.0.2.53/32 unreachable; }}\n\n".replace("other", "elsewhere4")

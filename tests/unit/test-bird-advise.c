@@ -214,6 +214,89 @@ START_TEST (each_fault) {
 }
 END_TEST
 
+/*
+ * Ours is the best, and another protocol has the prefix, too: would the session's filter let that
+ * pass? BIRD is asked only where the filter has a name, and what can not be known is not told.
+ */
+#define OURS                                                                                  \
+	"1007 Table master4:\n1007 10.0.0.0/32  unreachable [redshank:dns:10.0.0.0 18:00] * " \
+	"(250)\n"
+#define DIRECT "1007                  unicast [direct1 18:00] (240)\n1008 \tType: device univ\n"
+static const struct {
+	const char *filter, *routes, *accepts; /* what the filter lists */
+	unsigned asks;			       /* the filter */
+	bool stays;
+} stays[] = {
+	{"ACCEPT", OURS DIRECT "0000 ", NULL, 0, true},
+	{"ACCEPT", OURS "0000 ", NULL, 0, false},
+	{"REJECT", OURS DIRECT "0000 ", NULL, 0, false},
+	{"(unnamed)", OURS DIRECT "0000 ", NULL, 0, false},
+	{"services", OURS DIRECT "0000 ",
+		"1007 Table master4:\n1007 10.0.0.0/32  unicast [direct1 18:00] (240)\n0000 ", 1,
+		true},
+	{"services", OURS DIRECT "0000 ", "0000 ", 1, false},
+	{"services", OURS DIRECT "0000 ", "8001 Network not found", 1, false},
+	{"services", OURS DIRECT "0000 ", "9001 syntax error, unexpected CF_SYM_UNDEFINED", 1,
+		false},
+	{"services", OURS "0000 ", NULL, 0, false},
+	/* The way to another server; on 3.x, too; and the session's own. */
+	{"ACCEPT", OURS "1007    unicast [up5 18:00] (100)\n1008 \tType: BGP univ\n0000 ", NULL, 0,
+		false},
+	{"ACCEPT", OURS "1007    unicast [up5 18:00] (100)\n1008 \tsource: BGP\n0000 ", NULL, 0,
+		false},
+	{"ACCEPT", OURS "1007    unicast [up4 18:00] (100)\n0000 ", NULL, 0, false},
+	/* Which of two is left decides. */
+	{"ACCEPT", OURS "1007    unicast [up5 18:00] (100)\n1008 \tType: BGP univ\n" DIRECT "0000 ",
+		NULL, 0, true},
+	{"ACCEPT", OURS "1007    unicast [up5 18:00] (245)\n1008 \tType: BGP univ\n" DIRECT "0000 ",
+		NULL, 0, false},
+	/* In a table that the session does not take its routes from. */
+	{"ACCEPT",
+		OURS "1007 Table other4:\n1007 10.0.0.0/32  unicast [direct1 18:00] * (240)\n0000 ",
+		NULL, 0, false},
+	/* Preferred to ours: another warning. */
+	{"ACCEPT", OURS "1007    unicast [direct1 18:00] (250)\n0000 ", NULL, 0, false},
+};
+
+START_TEST (what_would_stay) {
+	char protocol[200];
+
+	(void)snprintf(protocol, sizeof(protocol),
+		"1006   Channel ipv4\n1006     State:          UP\n1006     Table:          "
+		"master4\n1006     Input filter:   ACCEPT\n1006     Output filter:  %s\n0000 ",
+		stays[_i].filter);
+	say("show protocols all 'up4'", protocol);
+	say("show route 10.0.0.0/32 table all all", stays[_i].routes);
+	if (stays[_i].accepts)
+		say("show route 10.0.0.0/32 table 'master4' protocol 'direct1' filter 'services'",
+			stays[_i].accepts);
+	start(true);
+	ck_assert(LOOP_UNTIL(event, n_looked == 1, 1000));
+	ck_assert_uint_eq(asked, 5 + stays[_i].asks);
+	ck_assert(is_told("would_stay") == stays[_i].stays);
+}
+END_TEST
+
+/* The service dies: ours has gone from BIRD, and what was told stands and is told once. */
+START_TEST (stays_while_withdrawn) {
+	say("show protocols all 'up4'",
+		"1006   Channel ipv4\n1006     State: UP\n1006     Table: master4\n1006     Output "
+		"filter: ACCEPT\n0000 ");
+	say("show route 10.0.0.0/32 table all all", OURS DIRECT "0000 ");
+	start(false);
+	ck_assert(LOOP_UNTIL(event, n_looked == 2, 5000));
+	ck_assert(is_told("would_stay"));
+	say("show route 10.0.0.0/32 table all all",
+		"1007 Table master4:\n1007 10.0.0.0/32  unicast [direct1 18:00] * (240)\n0000 ");
+	say("show route 10.0.0.0/32 export 'up4'",
+		"1007 Table master4:\n1007 10.0.0.0/32  unicast [direct1 18:00] * (240)\n0000 ");
+	advise_soon(advise);
+	ck_assert(LOOP_UNTIL(event, n_looked == 3, 5000));
+	ck_assert(is_told("would_stay"));
+	ck_assert_uint_eq(n_changed, 1);
+}
+END_TEST
+
 /* The other end asks for it, or this end only helps: no fault of ours. */
 START_TEST (graceful_of_the_other_end) {
 	say("show protocols all 'up4'",
@@ -316,6 +399,8 @@ int main(void)
 	tcase_add_checked_fixture(tests, setup, teardown);
 	tcase_add_test(tests, nothing_to_say);
 	tcase_add_loop_test(tests, each_fault, 0, ELEMENTSOF(faults));
+	tcase_add_loop_test(tests, what_would_stay, 0, ELEMENTSOF(stays));
+	tcase_add_test(tests, stays_while_withdrawn);
 	tcase_add_test(tests, graceful_of_the_other_end);
 	tcase_add_test(tests, a_passing_state_is_not_told);
 	tcase_add_test(tests, reconfigured_all_the_time);
