@@ -754,7 +754,6 @@ static int agent_init(struct agent *a)
 	r = apply_configure(a->apply, a->config);
 	if (r < 0)
 		return r;
-	agent_tell_words(a);
 	r = http_new(&a->http, a->event, &a->config->status, &http_ops, &error);
 	if (r < 0) {
 		log_error("%s", error.text);

@@ -89,6 +89,9 @@ def test_a_prefix_and_the_server(site):
     agent = healthy(site)
     ctl(agent, "drain", "192.0.2.53")
     drained(site, agent, DNS)
+    ctl(agent, "drain", "2001:db8:0::53/128")
+    drained(site, agent, DNS6)
+    ctl(agent, "undrain", "2001:DB8::53")
     announced(site, agent, DNS6, WEB)
     text = " ".join(ctl(agent, "explain", DNS).stdout.split())
     check("until it is undrained; no reason was given." in text, "without an end", text)
@@ -156,8 +159,10 @@ def test_an_end_while_away(site):
     agent.stop(signal.SIGUSR2)
     over = time.time() + 0.7
     eventually(lambda: time.time() > over, 3, "it is over")
+    mark = len(agent.text())
     agent.start()
-    agent.wait_log("drain web: its time is over")
+    agent.wait_log("drain web: its time is over", after=mark)
+    check("drain web: still" not in agent.text()[mark:], "what is over is not said to hold", agent.tail())
     announced(site, agent, WEB)
 
 
