@@ -179,8 +179,6 @@ class Bench:
         time.sleep(random.uniform(0.02, 0.1))
 
     def recover(self):
-        # Its orphans may hold the address for a moment longer.
-        until(lambda: not group_lives(self.service.pid), 10, "the end of the service's children")
         since = time.time()
         self.service.start()
         if self.floor_only:
@@ -286,20 +284,6 @@ def fragment(prefixes):
         "protocol static 'redshank:dns:192.0.2.53' {\n"
         f"\tipv4 {{ table redshank4; preference 250; }};\n{routes}}}\n"
     )
-
-
-def group_lives(group):
-    """Is a process of this process group alive? Zombies are not."""
-    for entry in os.listdir("/proc"):
-        if entry.isdigit():
-            try:
-                with open(f"/proc/{entry}/stat", encoding="ascii", errors="replace") as f:
-                    state, _, its_group = f.read().rsplit(")", 1)[1].split()[:3]
-            except OSError:
-                continue
-            if int(its_group) == group and state not in "ZX":
-                return True
-    return False
 
 
 def us(seconds):

@@ -45,6 +45,20 @@ def inside(path):
         os.close(home)
 
 
+def group_lives(group):
+    """Is a process of this process group alive? Zombies are not: they hold nothing."""
+    for entry in os.listdir("/proc"):
+        if entry.isdigit():
+            try:
+                with open(f"/proc/{entry}/stat", encoding="ascii", errors="replace") as f:
+                    state, _, its_group = f.read().rsplit(")", 1)[1].split()[:3]
+            except OSError:
+                continue
+            if int(its_group) == group and state not in "ZX":
+                return True
+    return False
+
+
 class Process:
     """A program in a namespace, in a session (and process group) of its own, its output in a log."""
 
@@ -95,11 +109,7 @@ class Process:
 
     def group_is_gone(self):
         """Neither the process nor a child of it is left, who could hold what the next start wants."""
-        try:
-            os.killpg(self.pid, 0)
-        except ProcessLookupError:
-            return True
-        return False
+        return not group_lives(self.pid)
 
     def stop(self, timeout=10.0):
         """TERM, and KILL to all of it past the timeout. The exit status."""

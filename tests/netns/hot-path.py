@@ -47,19 +47,6 @@ def make_site():
     return site
 
 
-def revive(service):
-    """Starts it again when the last of its orphans has let go of its sockets."""
-
-    def are_gone():
-        try:
-            os.killpg(service.pid, 0)
-        except ProcessLookupError:
-            return True
-        return False
-
-    eventually(are_gone, 5, "the killed service's children are gone")
-    service.start()
-
 
 def all_up(site):
     """Both services run, everything is announced and BIRD at rest."""
@@ -68,7 +55,7 @@ def all_up(site):
         edge.agent.start()
     for service in (edge.nsd, edge.nginx):
         if not service.process.alive():
-            revive(service)
+            service.start()
     for prefix in (DNS, DNS6, WEB):
         edge.agent.wait_prefix(prefix, timeout=15, wanted="announce", announced=True, exported=1)
     edge.agent.wait_status(lambda s: s["bird"]["settled"], what="settled")
@@ -147,8 +134,8 @@ def test_no_memory(site):
     withdrawn_alone(site, killed, [DNS])
     edge.agent.wait_log("service dns: healthy -> unhealthy (check process: process", after=mark)
     edge.add_address("2001:db8::53")
-    revive(edge.nsd)
-    revive(edge.nginx)
+    edge.nsd.start()
+    edge.nginx.start()
     check("by somebody" not in edge.agent.text()[mark:], "nobody is blamed", edge.agent.text()[mark:])
     check("fragment dns.conf removed" in edge.agent.text()[mark:], "a file that would announce the address")
     check(edge.agent.text()[mark:].count("fragment dns.conf removed") == 1, "said once", edge.agent.text()[mark:])
@@ -204,7 +191,7 @@ def test_no_descriptors(site):
     killed = edge.nsd.kill()
     withdrawn_alone(site, killed, [DNS, DNS6])
     check("by somebody" not in edge.agent.text()[mark:], "nobody is blamed", edge.agent.text()[mark:])
-    revive(edge.nsd)
+    edge.nsd.start()
     resource.prlimit(edge.agent.pid, resource.RLIMIT_NOFILE, before)
     all_up(site)
 
