@@ -67,7 +67,7 @@ struct import_file *import_read(struct import *im, const char *path, struct impo
 	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	_cleanup_free_ char *text = NULL;
 	struct stat st;
-	size_t length;
+	size_t length = 0;
 	int r;
 
 	if (fd < 0 || fstat(fd, &st) < 0) {

@@ -398,7 +398,7 @@ START_TEST (one_at_a_time) {
 	ck_assert_str_eq(buffer_string(&t.log), "greeted 2.0.12\nr 0003 a\nr 0003 b\nr 0003 c\n");
 	f = fopen(log, "re");
 	ck_assert_ptr_nonnull(f);
-	(void)fread(text, 1, sizeof(text) - 1, f);
+	ck_assert_uint_gt(fread(text, 1, sizeof(text) - 1, f), 0);
 	(void)fclose(f);
 	(void)unlink(log);
 	ck_assert_str_eq(text, "+a\n-a\n+b\n-b\n+c\n-c\n");

@@ -472,7 +472,8 @@ START_TEST (a_dumping_process_is_gone) {
 		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 		(void)setrlimit(RLIMIT_CORE, &all);
 		(void)setgroups(ELEMENTSOF(groups), groups); /* they stand before CoreDumping */
-		(void)chdir(folder);
+		if (chdir(folder) < 0)
+			_exit(1);
 		memset(memory, 1, size);
 		(void)signal(SIGABRT, SIG_DFL);
 		(void)!write(in[1], "x", 1);
