@@ -70,8 +70,10 @@ struct agent {
 	bool ready; /* what BIRD does is known; the engine decides */
 	int early;  /* a HUP or TERM that came before that and is to come again; 0: none */
 	bool stopping;
-	bool withdrew; /* the stop did, and BIRD was told */
-	bool leaving;  /* nothing is waited for any more but the grace */
+	bool withdrew;		/* the stop did, and BIRD was told */
+	bool leaving;		/* nothing is waited for any more but the grace */
+	char config_error[512]; /* why the configuration on disk was refused; "": it was not */
+	struct monotime config_loaded;
 };
 
 static const char *agent_check_reason(void *userdata, size_t service, size_t check)
@@ -411,6 +413,22 @@ static void agent_log_problems(const struct problems *problems)
 		log_error("configuration: and %zu more problems", problems->n_dropped);
 }
 
+/* What the newest load came to: a refused one would keep the agent from its next start. */
+static void agent_note_load(struct agent *a, int r, const struct problems *problems)
+{
+	const char *text = r < 0 ? strerror(-r) : "";
+
+	for (size_t i = 0; r < 0 && problems && i < problems->n; i++) {
+		if (problems->items[i].level != PROBLEM_ERROR)
+			continue;
+		text = problems->items[i].text;
+		break;
+	}
+	(void)snprintf(a->config_error, sizeof(a->config_error), "%s", text);
+	if (r >= 0)
+		a->config_loaded = clock_monotime();
+}
+
 /* Swaps the configuration. Everything that can fail comes before anything changes. */
 static int agent_swap(struct agent *a, struct config *config)
 {
@@ -463,9 +481,11 @@ static int agent_reload(void *userdata, struct problems *problems)
 	notify_reloading();
 	r = config_load(a->config_path, probe_types, &config, problems);
 	agent_log_problems(problems);
+	agent_note_load(a, r, problems);
 	if (r >= 0) {
 		agent_warn_fixed(a->config, config);
 		r = agent_swap(a, config);
+		agent_note_load(a, r, NULL);
 		if (r >= 0)
 			(void)TAKE_PTR(config);
 	}
@@ -554,6 +574,8 @@ static struct document_facts agent_facts(struct agent *a)
 		.userdata = a,
 		.ready = a->ready,
 		.stopping = a->stopping,
+		.config_error = a->config_error,
+		.config_loaded = a->config_loaded,
 	};
 }
 
@@ -782,7 +804,8 @@ static void agent_done(struct agent *a)
 
 int agent_run(const char *config_path, struct config *config)
 {
-	_cleanup_(agent_done) struct agent a = {.config = config};
+	_cleanup_(agent_done) struct agent a = {
+		.config = config, .config_loaded = clock_monotime()};
 	int r;
 
 	a.config_path = strdup(config_path);

@@ -73,6 +73,9 @@ static void judge_bird(struct plugin *p, const json_t *document)
 	if (text_of(bird, "alarm")[0])
 		plugin_say(p, PLUGIN_WARNING, "BIRD refuses its configuration: %s",
 			text_of(bird, "alarm"));
+	if (text_of(json_object_get(document, "config"), "error")[0])
+		plugin_say(p, PLUGIN_WARNING, "the configuration on disk was refused, %s",
+			text_of(json_object_get(document, "config"), "error"));
 	if (json_is_true(json_object_get(document, "stopping")))
 		plugin_say(p, PLUGIN_WARNING, "the agent is stopping");
 }
@@ -131,7 +134,7 @@ static void judge_service(struct plugin *p, const char *name, const json_t *serv
 static void put_line(FILE *out, const struct plugin *p)
 {
 	static const char *const words[] = {"OK", "WARNING", "CRITICAL"};
-	_cleanup_buffer_ struct buffer line = { 0 };
+	_cleanup_buffer_ struct buffer line = {0};
 	_cleanup_free_ char *escaped = NULL;
 
 	buffer_init(&line, 4 * PLUGIN_LINE_MAX);

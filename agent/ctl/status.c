@@ -404,6 +404,11 @@ void status_print_troubles(FILE *out, const json_t *document, const struct statu
 		print_trouble(out, view, "BIRD is not spoken to: %s", error);
 	else if (is_text(bird, "link", "greeting"))
 		print_trouble(out, view, "BIRD is being asked what it announces.%s", "");
+	if (text_of(json_object_get(document, "config"), "error")[0])
+		print_trouble(out, view,
+			"The configuration on disk was refused, and the agent's next start would "
+			"fail (redshankd --check): %s",
+			text_of(json_object_get(document, "config"), "error"));
 	if (text_of(bird, "alarm")[0])
 		print_trouble(out, view,
 			"BIRD refuses its configuration. Health still acts; new prefixes and "
@@ -528,6 +533,18 @@ static void verdict_add_bird(struct verdict *v, const json_t *bird)
 		verdict_add(v, TEXT_RED, "%lld of %lld sessions down", sessions - up, sessions);
 }
 
+/* "; the configuration on disk was refused, ...": named whatever else there is. */
+static void verdict_add_config(const struct verdict *v, struct buffer *line, const json_t *document)
+{
+	const char *error = text_of(json_object_get(document, "config"), "error");
+
+	if (!error[0])
+		return;
+	(void)buffer_printf(line,
+		"%sthe configuration on disk was refused, %.700s; what ran keeps running",
+		v->n > 0 ? "; " : "Look (redshankd --check): ", error);
+}
+
 /* "All is well: ...", or what is not and the command that says why. */
 static void print_verdict(FILE *out, const json_t *document, const struct status_view *view)
 {
@@ -539,7 +556,7 @@ static void print_verdict(FILE *out, const json_t *document, const struct status
 	json_t *service;
 
 	buffer_init(&v.text, STATUS_NAMES_MAX);
-	buffer_init(&line, STATUS_NAMES_MAX + 256);
+	buffer_init(&line, STATUS_NAMES_MAX + 1200);
 	verdict_add_bird(&v, bird);
 	json_object_foreach ((json_t *)services, name, service) {
 		enum text_colour colour;
@@ -554,7 +571,9 @@ static void print_verdict(FILE *out, const json_t *document, const struct status
 	}
 	if (!v.service)
 		v.service = json_object_iter_key(json_object_iter((json_t *)services));
-	if (v.n == 0)
+	if (v.n == 0 && text_of(json_object_get(document, "config"), "error")[0])
+		v.colour = TEXT_YELLOW;
+	else if (v.n == 0)
 		(void)buffer_printf(&line,
 			"All is well: %zu service%s, %zu of %zu prefixes announced.",
 			json_object_size(services), json_object_size(services) == 1 ? "" : "s",
@@ -567,6 +586,7 @@ static void print_verdict(FILE *out, const json_t *document, const struct status
 		if (v.n > VERDICT_NAMED_MAX)
 			(void)buffer_printf(&line, "; and %zu more", v.n - VERDICT_NAMED_MAX);
 	}
+	verdict_add_config(&v, &line, document);
 	text_put_wrapped(out, view->colours, v.colour, 0, buffer_string(&line));
 	buffer_done(&v.text);
 }

@@ -261,6 +261,10 @@ void document_begin(struct document *d, struct buffer *out, const struct documen
 	document_put_time(d, "time", d->now);
 	json_write_bool(w, "ready", facts->ready);
 	json_write_bool(w, "stopping", facts->stopping);
+	json_open_object(w, "config");
+	json_write_string(w, "error", null_if_empty(facts->config_error));
+	document_put_time(d, "loaded", facts->config_loaded);
+	json_close(w);
 	put_bird(d);
 	put_words(d, "drains", WORD_DRAIN);
 	put_words(d, "weights", WORD_WEIGHT);

@@ -6,7 +6,7 @@
  *   services.NAME.prefixes.PREFIX.{wanted,announced,exported,weight,reason,since,elsewhere,drain}
  *   services.NAME.checks.NAME.{state,reason,outcomes,since,last,duration_us,next}
  *   services.NAME.health; bird.{link,version,error,alarm,settled,sessions,sessions_up,next_try};
- *   node, version, format
+ *   config.{error,loaded}; node, version, format
  * Unknown is null. Only this module and the manual know the form; `format` counts
  * its versions.
  */
@@ -28,6 +28,9 @@ struct document_facts {
 	void *userdata;
 	bool ready; /* what BIRD was found doing is known, and the engine decides */
 	bool stopping;
+	const char
+		*config_error; /* why the file was refused when it was read last; "": it was not */
+	struct monotime config_loaded; /* of what runs */
 };
 
 /* JSON text with a final newline; heap, owned by the caller; NULL when there is no memory. */

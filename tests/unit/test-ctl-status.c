@@ -15,7 +15,7 @@
 #define FILE_MAX (1024 * 1024)
 #define NOW 1796008364 /* 2026-11-30T03:12:44Z */
 
-static const char *const names[] = {"quiet", "trouble", "away", "hostile"};
+static const char *const names[] = {"quiet", "trouble", "away", "hostile", "refused"};
 
 static char *path_of(const char *name, const char *suffix)
 {

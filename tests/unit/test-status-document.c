@@ -116,6 +116,8 @@ static void setup(void)
 	fake_health = SERVICE_HEALTH_HEALTHY;
 	fake_reason = "";
 	facts.stopping = false;
+	facts.config_error = "";
+	facts.config_loaded = now;
 	facts.ready = true;
 	facts.words = NULL;
 }
@@ -161,6 +163,8 @@ START_TEST (known_facts_are_told) {
 	ck_assert_str_eq(json_string_value(at(d, "version", NULL)), REDSHANK_VERSION);
 	ck_assert_str_eq(json_string_value(at(d, "node", NULL)), "edge1");
 	ck_assert(json_is_false(at(d, "stopping", NULL)));
+	ck_assert(json_is_null(at(d, "config", "error", NULL)));
+	ck_assert(json_is_string(at(d, "config", "loaded", NULL)));
 	ck_assert(json_is_true(at(d, "ready", NULL)));
 	ck_assert_str_eq(json_string_value(BIRD("link")), "up");
 	ck_assert_str_eq(json_string_value(BIRD("version")), "2.0.12");
@@ -268,6 +272,7 @@ START_TEST (withdrawn_and_still_seen) {
 		.announced = APPLY_NO, .exported = 0, .elsewhere = "direct1"};
 	fake_health = SERVICE_HEALTH_UNHEALTHY;
 	facts.stopping = true;
+	facts.config_error = "redshank.json: bad";
 	d = make();
 	ck_assert_str_eq(json_string_value(PREFIX("wanted")), "withdraw");
 	ck_assert(json_is_false(PREFIX("announced")));
@@ -277,6 +282,7 @@ START_TEST (withdrawn_and_still_seen) {
 	ck_assert_str_eq(json_string_value(PREFIX("reason")), "unhealthy");
 	ck_assert_str_eq(json_string_value(at(d, "services", "dns", "health", NULL)), "unhealthy");
 	ck_assert(json_is_true(at(d, "stopping", NULL)));
+	ck_assert_str_eq(json_string_value(at(d, "config", "error", NULL)), "redshank.json: bad");
 	json_decref(d);
 }
 END_TEST

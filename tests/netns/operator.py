@@ -1,0 +1,93 @@
+"""What an operator is told: the first line, the plug-in, explain and the log of troubles made for real.
+
+Each trouble is made, and what is said of it has to name the cause and what a person can do.
+"""
+
+import os
+import signal
+
+from lib.case import check, eventually, main
+from lib.site import Site
+
+DNS, DNS6, WEB = "192.0.2.53/32", "2001:db8::53/128", "192.0.2.80/32"
+os.environ["DBUS_SYSTEM_BUS_ADDRESS"] = "unix:path=/nonexistent/bus"
+
+DIRECT = """
+protocol direct direct1 { disabled; ipv4; interface "lo"; }
+"""
+
+
+def first(agent):
+    """The first line of `redshankctl status`, its line breaks taken out."""
+    text = agent.ctl("status").stdout
+    head = text.split("\nedge1: ")[0]
+    return " ".join(head.split())
+
+
+def wait_first(agent, *words, timeout=5.0):
+    last = [""]
+
+    def holds():
+        last[0] = first(agent)
+        return all(word in last[0] for word in words)
+
+    eventually(holds, timeout, lambda: f"the first line says {words}, it says\n{last[0]}\n{agent.tail()}")
+    return last[0]
+
+
+def plugin(agent):
+    done = agent.ctl("--plugin", "status")
+    return done.returncode, done.stdout
+
+
+def explain(agent, name):
+    done = agent.ctl("explain", name)
+    check(done.returncode == 0, f"explain {name} is answered", done)
+    return " ".join(done.stdout.split())
+
+
+def wait_explained(agent, name, *words, timeout=5.0):
+    last = [""]
+
+    def holds():
+        last[0] = explain(agent, name)
+        return all(word in last[0] for word in words)
+
+    eventually(holds, timeout, lambda: f"explain {name} says {words}, it says\n{last[0]}\n{agent.tail()}")
+    return last[0]
+
+
+def healthy(site):
+    agent = site.edges[0].agent
+    if agent.process and agent.process.alive():
+        agent.stop(signal.SIGUSR2)
+    agent.config = agent.default_config()
+    agent.start()
+    for prefix in (DNS, DNS6, WEB):
+        agent.wait_prefix(prefix, announced=True, exported=1, reason="healthy")
+    wait_first(agent, "All is well")
+    return agent
+
+
+def test_refused_reload(site):
+    """A reload that is refused stays in sight until a good one; the plug-in warns."""
+    agent = healthy(site)
+    loaded = agent.status()["config"]["loaded"]
+    agent.write_config('{"node": "edge1",\n"services" }')
+    agent.send_signal(signal.SIGHUP)
+    agent.wait_log("reload refused")
+    line = wait_first(agent, "Look (redshankd --check): the configuration on disk was refused, " + agent.conf)
+    check("what ran keeps running" in line and ":2:" in line, "where and what then", line)
+    config = agent.status()["config"]
+    check(config["error"].startswith(agent.conf) and config["loaded"] == loaded, "the document", config)
+    code, text = plugin(agent)
+    check(code == 1 and "the configuration on disk was refused" in text, "the plug-in", code, text)
+    check("would fail (redshankd --check)" in explain(agent, "dns"), "explain")
+    agent.reload()
+    wait_first(agent, "All is well")
+    config = agent.status()["config"]
+    check(config["error"] is None and config["loaded"] > loaded, "a good one clears it", config)
+    check(plugin(agent)[0] == 0, "the plug-in is content")
+
+
+main(lambda: Site(edges=1, bird_extra=DIRECT))
