@@ -444,7 +444,7 @@ static enum text_colour say_sessions(
 	const json_t *sessions = explain_get(e->document, "sessions");
 	size_t n[N_SESSION_KINDS] = {0};
 	bool withdraw = explain_is(prefix, "wanted", "withdraw");
-	const char *name;
+	const char *name, *other;
 	json_t *session;
 
 	if (!explain_is(e->bird, "link", "up")) {
@@ -459,23 +459,29 @@ static enum text_colour say_sessions(
 		say(b, "being asked.");
 		return TEXT_YELLOW;
 	}
+	other = explain_text(prefix, "elsewhere");
 	for (int kind = 0; kind < N_SESSION_KINDS; kind++) {
 		json_object_foreach ((json_t *)sessions, name, session) {
 			if ((int)session_kind(prefix, name, session) != kind)
 				continue;
 			if (n[kind]++ == 0)
-				say(b, "%s%s %s", b->length > 0 ? "; " : "", heads[kind], name);
+				say(b, "%s%s%s %s", b->length > 0 ? "; " : "",
+					kind == SESSION_NOT_EXPORTED && other[0] ? "ours is " : "",
+					heads[kind], name);
 			else
 				say(b, ", %s", name);
 		}
 	}
 	say(b, ".");
-	if (!withdraw && n[SESSION_NOT_EXPORTED] > 0 &&
-		json_is_true(explain_get(prefix, "announced")))
+	if (other[0] && n[SESSION_NOT_EXPORTED] > 0)
+		say(b, " The route of %s leaves there%s.", other,
+			n[SESSION_NOT_EXPORTED] > 1 ? ", on one of them at least" : "");
+	else if (!withdraw && n[SESSION_NOT_EXPORTED] > 0 &&
+		 json_is_true(explain_get(prefix, "announced")))
 		say(b, " Either the export filter there keeps it, or BIRD prefers another route.");
 	if (!withdraw && n[SESSION_DOWN] > 0)
 		say(b, " A session that is down says why in `birdc show protocols all NAME`.");
-	if (withdraw ? n[SESSION_EXPORTED] > 0 : n[SESSION_NOT_EXPORTED] > 0)
+	if (other[0] || (withdraw ? n[SESSION_EXPORTED] > 0 : n[SESSION_NOT_EXPORTED] > 0))
 		return TEXT_RED;
 	return n[SESSION_DOWN] > 0 ? TEXT_YELLOW : TEXT_PLAIN;
 }
@@ -616,6 +622,28 @@ static void say_next_step(const struct explain *e, struct buffer *b, const json_
 	say(b, "%s", explain_text(next, "what")); /* of a newer agent */
 }
 
+/* What only a person can do: the agent never changes anybody else's part of BIRD. */
+static void say_person(struct buffer *b, const json_t *prefix)
+{
+	const char *other = explain_text(prefix, "elsewhere");
+
+	if (other[0])
+		say(b,
+			" FOR A PERSON: end the route of %s. Let the export line take services by "
+			"our "
+			"functions alone (`export where redshank_export_med();`, for iBGP "
+			"`redshank_export_local_pref(TOP)`), then `birdc configure`. "
+			"docs/bird-beside.md has it under \"The same prefix from another source\".",
+			other);
+	else if (json_is_true(explain_get(prefix, "announced")) &&
+		 !explain_is(prefix, "wanted", "withdraw") &&
+		 json_array_size(explain_get(prefix, "exported_to")) == 0 &&
+		 json_array_size(explain_get(prefix, "not_exported_to")) > 0)
+		say(b, " FOR A PERSON: the export line of those sessions has to accept ours "
+		       "(`redshank_export_med()`; docs/bird-beside.md, step 2), then `birdc "
+		       "configure`.");
+}
+
 /* `as_wanted`: BIRD does what is wanted. */
 static void say_next(
 	const struct explain *e, struct buffer *b, const json_t *prefix, bool as_wanted)
@@ -634,6 +662,7 @@ static void say_next(
 		say(b, as_wanted ? "nothing: all is as wanted"
 				 : "nothing that the agent does by itself");
 	say(b, ".");
+	say_person(b, prefix);
 }
 
 /* ---- all of it ---- */

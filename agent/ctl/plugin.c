@@ -1,47 +1,29 @@
 /*
  * The status for monitoring: the worst thing in one line.
  *
- * CRITICAL is what costs traffic or sends it into a hole: BIRD away, a prefix that is announced
- * although it should not be or the other way round, and an unhealthy service. WARNING is what a
- * person should look at by day. redshankctl(1) holds the same list.
+ * How bad what is lies in judge.c, for the first line of the status says the same: TROUBLE is
+ * CRITICAL, Look is WARNING.
  */
 #include <stdarg.h>
 #include <string.h>
 
 #include "agent/base/buffer.h"
+#include "agent/ctl/judge.h"
 #include "agent/ctl/status.h"
 #include "agent/ctl/text.h"
 
 #define PLUGIN_LINE_MAX 4096
 
-enum plugin_code {
-	PLUGIN_OK,
-	PLUGIN_WARNING,
-	PLUGIN_CRITICAL,
-};
-
 struct plugin {
-	enum plugin_code worst;
-	struct buffer texts[PLUGIN_CRITICAL + 1];
+	enum judge_level worst;
+	struct buffer texts[JUDGE_TROUBLE + 1];
 	unsigned services, healthy, prefixes, announced, exported;
 };
 
-static const char *text_of(const json_t *object, const char *key)
-{
-	const char *s = json_string_value(json_object_get(object, key));
-
-	return s ? s : "";
-}
-
-static bool is_text(const json_t *object, const char *key, const char *text)
-{
-	return strcmp(text_of(object, key), text) == 0;
-}
-
 /* A text too long for the line is dropped; the code still counts. */
-static void plugin_say(struct plugin *p, enum plugin_code code, const char *format, ...)
+static void plugin_say(struct plugin *p, enum judge_level code, const char *format, ...)
 	_printf_(3, 4);
-static void plugin_say(struct plugin *p, enum plugin_code code, const char *format, ...)
+static void plugin_say(struct plugin *p, enum judge_level code, const char *format, ...)
 {
 	_cleanup_free_ char *text = NULL;
 	struct buffer *b = &p->texts[code];
@@ -60,74 +42,75 @@ static void plugin_say(struct plugin *p, enum plugin_code code, const char *form
 	(void)buffer_printf(b, "%s%s", b->length > 0 ? "; " : "", text);
 }
 
-static void judge_bird(struct plugin *p, const json_t *document)
+static void plugin_on_finding(void *userdata, const struct judge_finding *finding)
 {
-	const json_t *bird = json_object_get(document, "bird");
-
-	if (is_text(bird, "link", "away") || is_text(bird, "link", "refused"))
-		plugin_say(p, PLUGIN_CRITICAL, "BIRD is %s: %s",
-			is_text(bird, "link", "refused") ? "not spoken to" : text_of(bird, "link"),
-			text_of(bird, "error"));
-	else if (!is_text(bird, "link", "up"))
-		plugin_say(p, PLUGIN_WARNING, "BIRD is being asked what it announces");
-	if (text_of(bird, "alarm")[0])
-		plugin_say(p, PLUGIN_WARNING, "BIRD refuses its configuration: %s",
-			text_of(bird, "alarm"));
-	if (text_of(json_object_get(document, "config"), "error")[0])
-		plugin_say(p, PLUGIN_WARNING, "the configuration on disk was refused, %s",
-			text_of(json_object_get(document, "config"), "error"));
-	if (json_is_true(json_object_get(document, "stopping")))
-		plugin_say(p, PLUGIN_WARNING, "the agent is stopping");
+	plugin_say(userdata, finding->level, "%s%s%s", finding->text,
+		finding->detail[0] ? ": " : "", finding->detail);
 }
 
-static void judge_prefix(struct plugin *p, const char *name, const json_t *prefix)
+static void say_prefix(struct plugin *p, const char *name, const json_t *prefix, const json_t *bird)
 {
-	const json_t *announced = json_object_get(prefix, "announced");
-	const json_t *exported = json_object_get(prefix, "exported");
-	bool withdraw = is_text(prefix, "wanted", "withdraw");
+	const char *other = judge_text(prefix, "elsewhere"), *reason = judge_text(prefix, "reason");
+	enum judge_prefix what = judge_prefix(prefix, bird);
+	enum judge_level level = judge_prefix_level(what);
 
-	p->prefixes++;
-	if (json_is_true(announced))
-		p->announced++;
-	if (json_integer_value(exported) > 0)
-		p->exported++;
-	if (withdraw && text_of(prefix, "elsewhere")[0])
-		plugin_say(p, PLUGIN_CRITICAL, "%s is withdrawn, but protocol %s announces it",
-			name, text_of(prefix, "elsewhere"));
-	else if (withdraw && (json_is_true(announced) || json_integer_value(exported) > 0))
-		plugin_say(p, PLUGIN_CRITICAL, "%s should be withdrawn and is announced", name);
-	else if (!withdraw && json_is_false(announced))
-		plugin_say(p, PLUGIN_CRITICAL, "%s should be announced and is not", name);
-	else if (!withdraw && json_is_integer(exported) && json_integer_value(exported) == 0)
-		plugin_say(p, PLUGIN_CRITICAL, "%s is announced to no session", name);
-	else if (is_text(prefix, "reason", "address_missing"))
-		plugin_say(p, PLUGIN_CRITICAL, "no address of this host lies in %s", name);
-	else if (withdraw && !is_text(prefix, "reason", "unhealthy"))
-		plugin_say(
-			p, PLUGIN_WARNING, "%s is withdrawn: %s", name, text_of(prefix, "reason"));
-	else if (is_text(prefix, "wanted", "demote"))
-		plugin_say(p, PLUGIN_WARNING, "%s is demoted: %s", name, text_of(prefix, "reason"));
+	switch (what) {
+	case JUDGE_PREFIX_ELSEWHERE:
+		plugin_say(p, level, "%s is withdrawn, but protocol %s announces it", name, other);
+		return;
+	case JUDGE_PREFIX_STILL:
+		plugin_say(p, level, "%s should be withdrawn and is announced", name);
+		return;
+	case JUDGE_PREFIX_MISSING:
+		plugin_say(p, level, "%s should be announced and is not", name);
+		return;
+	case JUDGE_PREFIX_REPLACED:
+		plugin_say(p, level, "%s is announced by protocol %s, not by ours", name, other);
+		return;
+	case JUDGE_PREFIX_NO_SESSION:
+		plugin_say(p, level, "%s is announced to no session", name);
+		return;
+	case JUDGE_PREFIX_NO_ADDRESS:
+		plugin_say(p, level, "no address of this host lies in %s", name);
+		return;
+	case JUDGE_PREFIX_WITHDRAWN:
+	case JUDGE_PREFIX_DRAINED:
+		plugin_say(p, level, "%s is withdrawn: %s", name, reason);
+		return;
+	case JUDGE_PREFIX_UNDECIDED:
+		plugin_say(p, level, "%s is not decided yet: %s", name, reason);
+		return;
+	case JUDGE_PREFIX_DEMOTED:
+		plugin_say(p, level, "%s is demoted: %s", name, reason);
+		return;
+	case JUDGE_PREFIX_WELL:
+		return;
+	}
 }
 
-static void judge_service(struct plugin *p, const char *name, const json_t *service)
+static void say_service(
+	struct plugin *p, const char *name, const json_t *service, const json_t *bird)
 {
-	bool healthy = is_text(service, "health", "healthy");
 	const char *item;
 	json_t *value;
 
 	p->services++;
-	if (healthy)
+	if (judge_health_level(service) == JUDGE_GOOD)
 		p->healthy++;
 	else
-		plugin_say(p,
-			is_text(service, "health", "unhealthy") ? PLUGIN_CRITICAL : PLUGIN_WARNING,
-			"%s is %s", name, text_of(service, "health"));
+		plugin_say(p, judge_health_level(service), "%s is %s", name,
+			judge_text(service, "health"));
 	json_object_foreach (json_object_get(service, "checks"), item, value)
-		if (healthy && is_text(value, "state", "down"))
-			plugin_say(p, PLUGIN_WARNING, "check %s of %s is down: %s", item, name,
-				text_of(value, "reason"));
-	json_object_foreach (json_object_get(service, "prefixes"), item, value)
-		judge_prefix(p, item, value);
+		if (judge_check_level(service, value) != JUDGE_GOOD)
+			plugin_say(p, judge_check_level(service, value),
+				"check %s of %s is down: %s", item, name,
+				judge_text(value, "reason"));
+	json_object_foreach (json_object_get(service, "prefixes"), item, value) {
+		p->prefixes++;
+		p->announced += json_is_true(json_object_get(value, "announced"));
+		p->exported += json_integer_value(json_object_get(value, "exported")) > 0;
+		say_prefix(p, item, value, bird);
+	}
 }
 
 /* '|' starts the performance data: it may not stand in the text. */
@@ -139,7 +122,7 @@ static void put_line(FILE *out, const struct plugin *p)
 
 	buffer_init(&line, 4 * PLUGIN_LINE_MAX);
 	(void)buffer_printf(&line, "REDSHANK %s - ", words[p->worst]);
-	for (int code = PLUGIN_CRITICAL; code > PLUGIN_OK; code--)
+	for (int code = JUDGE_TROUBLE; code > JUDGE_GOOD; code--)
 		if (p->texts[code].length > 0)
 			(void)buffer_printf(&line, "%s; ", buffer_string(&p->texts[code]));
 	(void)buffer_printf(&line, "%u of %u services healthy, %u of %u prefixes announced",
@@ -153,15 +136,15 @@ static void put_line(FILE *out, const struct plugin *p)
 
 int status_plugin(FILE *out, const json_t *document)
 {
-	struct plugin p = {.worst = PLUGIN_OK};
+	struct plugin p = {.worst = JUDGE_GOOD};
 	const char *name;
 	json_t *service;
 
 	for (size_t i = 0; i < ELEMENTSOF(p.texts); i++)
 		buffer_init(&p.texts[i], PLUGIN_LINE_MAX);
-	judge_bird(&p, document);
+	judge_bird(document, plugin_on_finding, &p);
 	json_object_foreach (json_object_get(document, "services"), name, service)
-		judge_service(&p, name, service);
+		say_service(&p, name, service, json_object_get(document, "bird"));
 	put_line(out, &p);
 	for (size_t i = 0; i < ELEMENTSOF(p.texts); i++)
 		buffer_done(&p.texts[i]);

@@ -27,6 +27,9 @@ int status_select(json_t *document, const char *what, struct error *ret_error);
 /* For people: whether there is trouble, then BIRD's, then a block for each service. */
 void status_print(FILE *out, const json_t *document, const struct status_view *view);
 
+/* Its first line: "All is well", or what is not and what says more (verdict.c). */
+void status_print_verdict(FILE *out, const json_t *document, const struct status_view *view);
+
 /* Parts of it that explain shows, too: what is wrong with BIRD or the agent, the colour of a word
  * of the document, a cell with the newest outcomes of a check. */
 void status_print_troubles(FILE *out, const json_t *document, const struct status_view *view);

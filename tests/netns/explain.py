@@ -86,7 +86,8 @@ def test_healthy(site):
         "nothing: all is as wanted.",
     ):
         check(words in text, words, text)
-    check(agent.ctl("status").stdout.startswith("All is well: 2 services, 3 of 3 prefixes announced.\n"), "status")
+    done = agent.ctl("status")
+    check(done.stdout.startswith("All is well: 2 services, 3 of 3 prefixes announced.\n"), "status", done)
     c = document["services"]["dns"]["checks"]["port"]
     check(c["type"] == "tcp" and 0 < c["duration_us"] < 300000 and c["last"] <= document["time"], "a check's run", c)
     status = agent.check("dns", "port")
@@ -217,7 +218,7 @@ def test_bird_away(site):
     check(p["announced"] is None and p["exported_to"] is None and p["others"] is None, "unknown is null", p)
     check(p["protocols"]["redshank:dns:192.0.2.53"]["state"] is None, "unknown is null", p)
     first = agent.ctl("status").stdout.splitlines()[0]
-    check(first.startswith("TROUBLE (redshankctl explain dns): BIRD is away"), "status", first)
+    check(first.startswith("TROUBLE (systemctl status bird): BIRD is away"), "status", first)
     site.edges[0].bird.start()
     site.wait_sessions()
     agent.wait_prefix(DNS, announced=True, exported=1, timeout=10)
@@ -273,7 +274,7 @@ def test_elsewhere(site):
     p = document["services"]["dns"]["prefixes"][DNS]
     check({"protocol": "lofirst", "best": True} in p["others"] and p["elsewhere"] == "lofirst", "facts", p)
     first = agent.ctl("status").stdout.splitlines()[0]
-    check(first.startswith("TROUBLE (redshankctl explain dns): dns is not announced as wanted"), "status", first)
+    check(first.startswith("TROUBLE (redshankctl explain dns): dns is unhealthy and STILL ANNOUNCED by lofirst"), "status", first)
     edge.bird.write_config(was)
     edge.bird.configure()
     wait_explained(agent, DNS, "withdrawn, as it should be.", "nobody else's route")

@@ -90,4 +90,29 @@ def test_refused_reload(site):
     check(plugin(agent)[0] == 0, "the plug-in is content")
 
 
+def test_elsewhere(site):
+    """A dead service whose prefix somebody else announces: who, and what a person can do."""
+    edge, agent = site.edges[0], healthy(site)
+    was = edge.bird.config
+    edge.bird.write_config(
+        was.replace("export where redshank_export_med();", "export where redshank_export_med() || source = RTS_DEVICE;")
+        .replace("disabled; ipv4; interface", "ipv4; interface")
+    )
+    edge.bird.configure()
+    wait_explained(agent, DNS, "protocol direct1 has a route for it.")
+    edge.nsd.kill()
+    line = wait_first(agent, "STILL ANNOUNCED")
+    wait_first(agent, "TROUBLE (redshankctl explain dns): dns is unhealthy and STILL ANNOUNCED by direct1")
+    check("not announced as wanted" not in line, "no riddle", line)
+    text = wait_explained(agent, DNS, "ours is not exported on router4", "The route of direct1 leaves there.")
+    check("FOR A PERSON: end the route of direct1" in text, "what to do", text)
+    check("`export where redshank_export_med();`" in text and "docs/bird-beside.md" in text, "how", text)
+    check(plugin(agent)[0] == 2, "critical")
+    edge.bird.write_config(was)
+    edge.bird.configure()
+    edge.nsd.start()
+    text = wait_explained(agent, DNS, "nothing: all is as wanted.", timeout=10)
+    check("FOR A PERSON" not in text, "nothing left to do", text)
+
+
 main(lambda: Site(edges=1, bird_extra=DIRECT))

@@ -1,0 +1,267 @@
+/*
+ * The judgement.
+ *
+ * TROUBLE is what costs traffic or sends it into a hole: BIRD away, a prefix that is announced
+ * although it should not be or the other way round, an unhealthy service. LOOK is what costs
+ * nothing yet: one of several sessions down, a configuration that is refused, less than all checks
+ * up. A session that is down and leaves a prefix without any is TROUBLE by that prefix.
+ *
+ * A key that is missing counts as unknown, and what is unknown speaks against nothing.
+ */
+#include "agent/ctl/judge.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *judge_text(const json_t *object, const char *key)
+{
+	const char *s = json_string_value(json_object_get(object, key));
+
+	return s ? s : "";
+}
+
+bool judge_is(const json_t *object, const char *key, const char *text)
+{
+	return strcmp(judge_text(object, key), text) == 0;
+}
+
+/* ---- a prefix ---- */
+
+static enum judge_prefix judge_withdrawn(const json_t *prefix)
+{
+	if (judge_text(prefix, "elsewhere")[0])
+		return JUDGE_PREFIX_ELSEWHERE;
+	if (json_is_true(json_object_get(prefix, "announced")) ||
+		json_integer_value(json_object_get(prefix, "exported")) > 0)
+		return JUDGE_PREFIX_STILL;
+	if (judge_is(prefix, "reason", "address_missing"))
+		return JUDGE_PREFIX_NO_ADDRESS;
+	if (judge_is(prefix, "reason", "drained"))
+		return JUDGE_PREFIX_DRAINED;
+	if (judge_is(prefix, "reason", "first_round"))
+		return JUDGE_PREFIX_UNDECIDED;
+	return judge_is(prefix, "reason", "unhealthy") ? JUDGE_PREFIX_WELL : JUDGE_PREFIX_WITHDRAWN;
+}
+
+enum judge_prefix judge_prefix(const json_t *prefix, const json_t *bird)
+{
+	const json_t *exported = json_object_get(prefix, "exported");
+
+	if (judge_is(prefix, "wanted", "withdraw"))
+		return judge_withdrawn(prefix);
+	if (json_is_false(json_object_get(prefix, "announced")))
+		return JUDGE_PREFIX_MISSING;
+	if (judge_text(prefix, "elsewhere")[0])
+		return JUDGE_PREFIX_REPLACED;
+	/* Without sessions there is nobody to export to. */
+	if (json_is_integer(exported) && json_integer_value(exported) == 0 &&
+		json_integer_value(json_object_get(bird, "sessions")) > 0)
+		return JUDGE_PREFIX_NO_SESSION;
+	if (judge_is(prefix, "reason", "address_missing"))
+		return JUDGE_PREFIX_NO_ADDRESS;
+	if (judge_is(prefix, "reason", "first_round"))
+		return JUDGE_PREFIX_UNDECIDED;
+	return judge_is(prefix, "wanted", "demote") ? JUDGE_PREFIX_DEMOTED : JUDGE_PREFIX_WELL;
+}
+
+enum judge_level judge_prefix_level(enum judge_prefix what)
+{
+	switch (what) {
+	case JUDGE_PREFIX_ELSEWHERE:
+	case JUDGE_PREFIX_STILL:
+	case JUDGE_PREFIX_MISSING:
+	case JUDGE_PREFIX_REPLACED:
+	case JUDGE_PREFIX_NO_SESSION:
+	case JUDGE_PREFIX_NO_ADDRESS:
+		return JUDGE_TROUBLE;
+	case JUDGE_PREFIX_WITHDRAWN:
+	case JUDGE_PREFIX_DRAINED:
+	case JUDGE_PREFIX_UNDECIDED:
+	case JUDGE_PREFIX_DEMOTED:
+		return JUDGE_LOOK;
+	case JUDGE_PREFIX_WELL:
+		return JUDGE_GOOD;
+	}
+	abort();
+}
+
+/* ---- a service ---- */
+
+enum judge_level judge_health_level(const json_t *service)
+{
+	if (judge_is(service, "health", "healthy"))
+		return JUDGE_GOOD;
+	return judge_is(service, "health", "unhealthy") ? JUDGE_TROUBLE : JUDGE_LOOK;
+}
+
+enum judge_level judge_check_level(const json_t *service, const json_t *check)
+{
+	return judge_is(service, "health", "healthy") && judge_is(check, "state", "down")
+		       ? JUDGE_LOOK
+		       : JUDGE_GOOD;
+}
+
+static enum judge_level worse(enum judge_level a, enum judge_level b)
+{
+	return a > b ? a : b;
+}
+
+enum judge_level judge_service_level(const json_t *service, const json_t *bird)
+{
+	enum judge_level level = judge_health_level(service);
+	const char *name;
+	json_t *item;
+
+	json_object_foreach (json_object_get(service, "checks"), name, item)
+		level = worse(level, judge_check_level(service, item));
+	json_object_foreach (json_object_get(service, "prefixes"), name, item)
+		level = worse(level, judge_prefix_level(judge_prefix(item, bird)));
+	return level;
+}
+
+/* Why nothing is announced of it, apart from an address. */
+static const char *why_withdrawn(const json_t *service, enum judge_prefix worst, bool drained)
+{
+	if (judge_is(service, "health", "unhealthy"))
+		return "is unhealthy";
+	if (drained)
+		return "is drained";
+	if (worst == JUDGE_PREFIX_UNDECIDED || !judge_is(service, "health", "healthy"))
+		return "is not decided yet";
+	return "";
+}
+
+void judge_service_say(
+	struct buffer *out, const char *called, const json_t *service, const json_t *bird)
+{
+	enum judge_prefix worst = JUDGE_PREFIX_WELL;
+	const json_t *prefix = NULL;
+	const char *name, *of = "", *why, *is, *other;
+	bool drained = false;
+	json_t *item;
+
+	json_object_foreach (json_object_get(service, "prefixes"), name, item) {
+		enum judge_prefix what = judge_prefix(item, bird);
+
+		drained = drained || judge_is(item, "reason", "drained");
+		if (what >= worst)
+			continue;
+		worst = what;
+		prefix = item;
+		of = name;
+	}
+	why = why_withdrawn(service, worst, drained);
+	is = why[0] ? " and" : "is";
+	other = judge_text(prefix, "elsewhere");
+	(void)buffer_printf(out, "%.32s%s%s", called,
+		!why[0] && worst == JUDGE_PREFIX_NO_ADDRESS ? ":" : " ", why);
+	switch (worst) {
+	case JUDGE_PREFIX_ELSEWHERE:
+		(void)buffer_printf(out, "%s STILL ANNOUNCED by %s", is, other);
+		return;
+	case JUDGE_PREFIX_STILL:
+		(void)buffer_printf(out, "%s STILL ANNOUNCED", is);
+		return;
+	case JUDGE_PREFIX_MISSING:
+		(void)buffer_printf(out, "%s NOT ANNOUNCED%s%s", is,
+			other[0] ? ": BIRD prefers the route of " : "", other);
+		return;
+	case JUDGE_PREFIX_REPLACED:
+		(void)buffer_printf(out, "%s announced by the route of %s, not by ours", is, other);
+		return;
+	case JUDGE_PREFIX_NO_SESSION:
+		(void)buffer_printf(out, "%s announced to no session", is);
+		return;
+	case JUDGE_PREFIX_NO_ADDRESS:
+		(void)buffer_printf(
+			out, "%s %s has no address on this host", why[0] ? " and" : "", of);
+		return;
+	case JUDGE_PREFIX_WITHDRAWN:
+		(void)buffer_printf(out, "%s", why[0] ? "" : "has withdrawn prefixes");
+		return;
+	case JUDGE_PREFIX_DEMOTED:
+		(void)buffer_printf(out, "%s", why[0] ? "" : "is demoted");
+		return;
+	case JUDGE_PREFIX_DRAINED:
+	case JUDGE_PREFIX_UNDECIDED:
+		return;
+	case JUDGE_PREFIX_WELL:
+		break;
+	}
+	if (!why[0] && judge_service_level(service, bird) != JUDGE_GOOD)
+		(void)buffer_printf(out, "is healthy, but a check is down");
+}
+
+/* ---- BIRD and the agent ---- */
+
+static struct judge_finding judge_link(const json_t *bird)
+{
+	const char *error = judge_text(bird, "error");
+
+	if (judge_is(bird, "link", "up"))
+		return (struct judge_finding){.level = JUDGE_GOOD};
+	if (judge_is(bird, "link", "greeting"))
+		return (struct judge_finding){JUDGE_LOOK, "BIRD is being asked what it announces",
+			"", "birdc show status"};
+	if (judge_is(bird, "link", "refused"))
+		return (struct judge_finding){
+			JUDGE_TROUBLE, "BIRD is not spoken to", error, "birdc show status"};
+	return (struct judge_finding){
+		JUDGE_TROUBLE, "BIRD is away", error, "systemctl status bird"};
+}
+
+static void judge_sessions(const json_t *bird, judge_say_fn *say, void *userdata)
+{
+	json_int_t up = json_integer_value(json_object_get(bird, "sessions_up"));
+	json_int_t sessions = json_integer_value(json_object_get(bird, "sessions"));
+	char text[64];
+
+	if (up >= sessions)
+		return;
+	(void)snprintf(text, sizeof(text), "%lld of %lld sessions down", (long long)(sessions - up),
+		(long long)sessions);
+	say(userdata, &(struct judge_finding){JUDGE_LOOK, text, "", "birdc show protocols"});
+}
+
+void judge_bird(const json_t *document, judge_say_fn *say, void *userdata)
+{
+	const json_t *bird = json_object_get(document, "bird");
+	const char *alarm = judge_text(bird, "alarm");
+	const char *config = judge_text(json_object_get(document, "config"), "error");
+	struct judge_finding link = judge_link(bird);
+
+	if (link.level != JUDGE_GOOD)
+		say(userdata, &link);
+	if (alarm[0])
+		say(userdata, &(struct judge_finding){JUDGE_LOOK, "BIRD refuses its configuration",
+				      alarm, "birdc configure check"});
+	judge_sessions(bird, say, userdata);
+	if (config[0])
+		say(userdata,
+			&(struct judge_finding){JUDGE_LOOK, "the configuration on disk was refused",
+				config, "redshankd --check"});
+	if (json_is_true(json_object_get(document, "stopping")))
+		say(userdata, &(struct judge_finding){JUDGE_LOOK, "the agent is stopping", "",
+				      "systemctl status redshank"});
+}
+
+static void judge_keep_worst(void *userdata, const struct judge_finding *finding)
+{
+	enum judge_level *level = userdata;
+
+	*level = worse(*level, finding->level);
+}
+
+enum judge_level judge_document(const json_t *document)
+{
+	enum judge_level level = JUDGE_GOOD;
+	const char *name;
+	json_t *service;
+
+	judge_bird(document, judge_keep_worst, &level);
+	json_object_foreach (json_object_get(document, "services"), name, service)
+		level = worse(
+			level, judge_service_level(service, json_object_get(document, "bird")));
+	return level;
+}

@@ -1,0 +1,160 @@
+/*
+ * One judgement: each row is a status document, how bad it is, and what the first line of the
+ * status says of it. The plug-in's exit code has to be the same, and so has the word that begins
+ * the line.
+ */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "agent/base/cleanup.h"
+#include "agent/ctl/judge.h"
+#include "agent/ctl/status.h"
+
+#define UP "'link':'up','sessions':2,'sessions_up':2"
+#define WELL "'wanted':'announce','announced':true,'exported':2,'reason':'healthy'"
+#define GONE "'wanted':'withdraw','announced':false,'exported':0"
+
+static const struct row {
+	const char *top, *bird, *health, *prefix, *check;
+	enum judge_level level;
+	const char *says;
+} rows[] = {
+	{"", UP, "healthy", WELL, "up", JUDGE_GOOD, "All is well: 1 service, 1 of 1 prefixes"},
+	/* the service */
+	{"", UP, "healthy", WELL, "down", JUDGE_LOOK, "dns is healthy, but a check is down"},
+	{"", UP, "undecided", GONE ",'reason':'first_round'", "pending", JUDGE_LOOK,
+		"dns is not decided yet"},
+	{"", UP, "unhealthy", GONE ",'reason':'unhealthy'", "down", JUDGE_TROUBLE,
+		"(redshankctl explain dns): dns is unhealthy\n"},
+	/* the prefix */
+	{"", UP, "unhealthy", GONE ",'reason':'unhealthy','elsewhere':'direct1'", "down",
+		JUDGE_TROUBLE, "dns is unhealthy and STILL ANNOUNCED by direct1\n"},
+	{"", UP, "healthy", GONE ",'reason':'drained','elsewhere':'direct1'", "up", JUDGE_TROUBLE,
+		"dns is drained and STILL ANNOUNCED by direct1\n"},
+	{"", UP, "healthy", GONE ",'reason':'drained'", "up", JUDGE_LOOK, "dns is drained\n"},
+	{"", UP, "unhealthy", "'wanted':'withdraw','announced':true,'reason':'unhealthy'", "down",
+		JUDGE_TROUBLE, "dns is unhealthy and STILL ANNOUNCED\n"},
+	{"", UP, "unhealthy",
+		"'wanted':'withdraw','announced':false,'exported':1,'reason':'unhealthy'", "down",
+		JUDGE_TROUBLE, "dns is unhealthy and STILL ANNOUNCED\n"},
+	{"", UP, "healthy", "'wanted':'announce','announced':false,'exported':0,'reason':'healthy'",
+		"up", JUDGE_TROUBLE, "dns is NOT ANNOUNCED\n"},
+	{"", UP, "healthy",
+		"'wanted':'announce','announced':false,'reason':'healthy','elsewhere':'static7'",
+		"up", JUDGE_TROUBLE, "dns is NOT ANNOUNCED: BIRD prefers the route of static7\n"},
+	{"", UP, "healthy", WELL ",'elsewhere':'static7'", "up", JUDGE_TROUBLE,
+		"dns is announced by the route of static7, not by ours\n"},
+	{"", UP, "healthy", "'wanted':'announce','announced':true,'exported':0,'reason':'healthy'",
+		"up", JUDGE_TROUBLE, "dns is announced to no session\n"},
+	{"", "'link':'up','sessions':0,'sessions_up':0", "healthy",
+		"'wanted':'announce','announced':true,'exported':0,'reason':'healthy'", "up",
+		JUDGE_GOOD, "All is well"},
+	{"", UP, "healthy", GONE ",'reason':'address_missing'", "up", JUDGE_TROUBLE,
+		"dns: 192.0.2.53/32 has no address on this host\n"},
+	{"", UP, "unhealthy", GONE ",'reason':'address_missing'", "down", JUDGE_TROUBLE,
+		"dns is unhealthy and 192.0.2.53/32 has no address on this host\n"},
+	{"", UP, "healthy", "'wanted':'demote','announced':true,'exported':2,'reason':'unhealthy'",
+		"up", JUDGE_LOOK, "dns is demoted\n"},
+	{"", UP, "healthy", GONE ",'reason':'stopping'", "up", JUDGE_LOOK,
+		"dns has withdrawn prefixes\n"},
+	/* BIRD and the agent */
+	{"", "'link':'away','error':'refused'", "healthy", "'wanted':'announce'", "up",
+		JUDGE_TROUBLE, "TROUBLE (systemctl status bird): BIRD is away\n"},
+	{"", "'link':'refused','error':'1.6'", "healthy", "'wanted':'announce'", "up",
+		JUDGE_TROUBLE, "BIRD is not spoken to\n"},
+	{"", "'link':'greeting'", "healthy", "'wanted':'announce'", "up", JUDGE_LOOK,
+		"BIRD is being asked what it announces\n"},
+	{"", UP ",'alarm':'x.conf:1:1 bad'", "healthy", WELL, "up", JUDGE_LOOK,
+		"Look (birdc configure check): BIRD refuses its configuration\n"},
+	{"", "'link':'up','sessions':2,'sessions_up':1", "healthy",
+		"'wanted':'announce','announced':true,'exported':1,'reason':'healthy'", "up",
+		JUDGE_LOOK, "Look (birdc show protocols): 1 of 2 sessions down"},
+	{"'config':{'error':'redshank.json: bad'},", UP, "healthy", WELL, "up", JUDGE_LOOK,
+		"Look (redshankd --check): the configuration on disk was refused, redshank.json: "},
+	{"'stopping':true,", UP, "healthy", WELL, "up", JUDGE_LOOK, "the agent is stopping\n"},
+	/* the worst is said first, and its command is given */
+	{"", "'link':'up','sessions':2,'sessions_up':1", "unhealthy", GONE ",'reason':'unhealthy'",
+		"down", JUDGE_TROUBLE,
+		"TROUBLE (redshankctl explain dns): dns is unhealthy; 1 of 2 sessions down"},
+};
+
+static json_t *make(const struct row *row)
+{
+	char text[2000];
+	json_error_t error;
+	json_t *document;
+
+	(void)snprintf(text, sizeof(text),
+		"{'format':1,'node':'edge1','version':'1',%s'bird':{%s},'services':{'dns':{"
+		"'health':'%s','checks':{'c':{'state':'%s'}},'prefixes':{'192.0.2.53/32':{%s}}}}}",
+		row->top, row->bird, row->health, row->check, row->prefix);
+	for (char *c = text; *c; c++)
+		if (*c == '\'')
+			*c = '"';
+	document = json_loads(text, JSON_REJECT_DUPLICATES, &error);
+	ck_assert_msg(document != NULL, "%s: %s", error.text, text);
+	return document;
+}
+
+/* On one line, as a pipe gets it. */
+static char *first_line(const json_t *document)
+{
+	const struct status_view view = {.now = 0};
+	char *text = NULL;
+	size_t n = 0;
+	FILE *f = open_memstream(&text, &n);
+
+	status_print_verdict(f, document, &view);
+	ck_assert_int_eq(fclose(f), 0);
+	for (char *c = text; (c = strchr(c, '\n')) != NULL && c[1] != '\0'; c++)
+		*c = ' ';
+	return text;
+}
+
+static char *plugin_line(const json_t *document, int *ret_code)
+{
+	char *text = NULL;
+	size_t n = 0;
+	FILE *f = open_memstream(&text, &n);
+
+	*ret_code = status_plugin(f, document);
+	ck_assert_int_eq(fclose(f), 0);
+	return text;
+}
+
+START_TEST (judgements) {
+	static const char *const words[] = {"All is well: ", "Look (", "TROUBLE ("};
+	static const char *const codes[] = {"REDSHANK OK", "REDSHANK WARNING", "REDSHANK CRITICAL"};
+	const struct row *row = &rows[_i];
+	json_t *document = make(row);
+	_cleanup_free_ char *line = first_line(document);
+	_cleanup_free_ char *plugin = NULL;
+	int code = -1;
+
+	plugin = plugin_line(document, &code);
+	ck_assert_msg(strstr(line, row->says) != NULL, "\"%s\" is not in %s", row->says, line);
+	ck_assert_int_eq(judge_document(document), row->level);
+	ck_assert_msg(code == (int)row->level, "%d: %s", code, plugin);
+	ck_assert_msg(strncmp(line, words[row->level], strlen(words[row->level])) == 0, "%s", line);
+	ck_assert_msg(
+		strncmp(plugin, codes[row->level], strlen(codes[row->level])) == 0, "%s", plugin);
+	json_decref(document);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("ctl-judge");
+	TCase *tests = tcase_create("judge");
+	SRunner *runner;
+	int failed;
+
+	tcase_add_loop_test(tests, judgements, 0, (int)ELEMENTSOF(rows));
+	suite_add_tcase(suite, tests);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_NORMAL);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
