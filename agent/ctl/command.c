@@ -97,7 +97,8 @@ static json_t *status_fetch(const struct command_options *options, int *ret_code
 
 static int run_status(const struct command_options *options, int argc, char **argv)
 {
-	struct status_view view = {.colours = want_colours(), .now = time(NULL)};
+	struct status_view view = {
+		.colours = want_colours(), .terminal = isatty(STDOUT_FILENO), .now = time(NULL)};
 	struct error error;
 	json_t *document;
 	int code = COMMAND_OK;

@@ -11,7 +11,8 @@
 
 struct status_view {
 	bool colours;
-	int64_t now; /* seconds since the epoch: ages are counted to it */
+	bool terminal; /* the first line is wrapped there only, so that `head -1` has all of it */
+	int64_t now;   /* seconds since the epoch: ages are counted to it */
 };
 
 /* Parses the body of an answer. Owned by the caller. NULL with the text where it is not a document

@@ -105,6 +105,11 @@ void status_print_verdict(FILE *out, const json_t *document, const struct status
 			buffer_string(&v.text));
 	if (v.n > VERDICT_NAMED_MAX)
 		(void)buffer_printf(&line, "; and %zu more", v.n - VERDICT_NAMED_MAX);
-	text_put_wrapped(out, view->colours, colours[v.level], 0, buffer_string(&line));
+	if (view->terminal) {
+		text_put_wrapped(out, view->colours, colours[v.level], 0, buffer_string(&line));
+	} else {
+		text_put(out, view->colours, colours[v.level], buffer_string(&line));
+		(void)fputc('\n', out);
+	}
 	buffer_done(&v.text);
 }

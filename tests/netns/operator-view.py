@@ -18,10 +18,8 @@ protocol direct direct1 { disabled; ipv4; interface "lo"; }
 
 
 def first(agent):
-    """The first line of `redshankctl status`, its line breaks taken out."""
-    text = agent.ctl("status").stdout
-    head = text.split("\nedge1: ")[0]
-    return " ".join(head.split())
+    """`redshankctl status | head -1`."""
+    return agent.ctl("status").stdout.splitlines()[0]
 
 
 def wait_first(agent, *words, timeout=5.0):

@@ -67,7 +67,7 @@ static json_t *load(const char *name)
 
 static char *render(const json_t *document, bool colours)
 {
-	const struct status_view view = {.colours = colours, .now = NOW};
+	const struct status_view view = {.colours = colours, .terminal = true, .now = NOW};
 	char *text = NULL;
 	size_t n = 0;
 	FILE *f = open_memstream(&text, &n);
@@ -138,6 +138,29 @@ START_TEST (only_our_own_escapes) {
 		}
 		ck_assert(!on);
 	}
+	json_decref(document);
+}
+END_TEST
+
+/* `redshankctl status | head -1` */
+START_TEST (the_first_line_is_whole_in_a_pipe) {
+	const struct status_view view = {.now = NOW};
+	json_t *document = load(names[_i]);
+	_cleanup_free_ char *wrapped = render(document, false);
+	char *text = NULL, *end = NULL;
+	size_t n = 0;
+	FILE *f = open_memstream(&text, &n);
+
+	status_print(f, document, &view);
+	ck_assert_int_eq(fclose(f), 0);
+	end = strchr(text, '\n');
+	*end = '\0';
+	ck_assert_ptr_nonnull(strstr(text, ": "));
+	for (char *a = text, *b = wrapped; *a; a++, b++)
+		ck_assert_msg(*a == *b || (*a == ' ' && *b == '\n'), "%s", text);
+	*end = '\n';
+	ck_assert_msg(strcmp(end, wrapped + (end - text)) == 0, "the rest is the same: %s", end);
+	free(text);
 	json_decref(document);
 }
 END_TEST
@@ -235,6 +258,7 @@ int main(void)
 	tcase_add_loop_test(tests, plugin_lines, 0, n);
 	tcase_add_loop_test(tests, no_line_is_wider_than_a_terminal, 0, n);
 	tcase_add_loop_test(tests, only_our_own_escapes, 0, n);
+	tcase_add_loop_test(tests, the_first_line_is_whole_in_a_pipe, 0, n);
 	tcase_add_test(tests, ages);
 	tcase_add_test(tests, selection);
 	tcase_add_test(tests, selection_of_nothing);
