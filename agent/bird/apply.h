@@ -70,8 +70,9 @@ struct apply_status {
 	char error[512];  /* why it is away or refused; "" while up */
 	char alarm[512];  /* BIRD refuses to configure: its own FILE:LINE:COLUMN text and whose file
 			     it is; "" */
-	bool settled;	  /* what is wanted is true in BIRD and nothing is under way */
-	unsigned sessions; /* that match bird.sessions and are BGP */
+	char files_error[512]; /* why our fragments can not be written; "": they can */
+	bool settled;	       /* what is wanted is true in BIRD and nothing is under way */
+	unsigned sessions;     /* that match bird.sessions and are BGP */
 	unsigned sessions_up;
 	uint64_t commands_sent; /* that change something: disable, enable, configure */
 	uint64_t repairs;	/* drift found and mended: somebody else's change */
@@ -119,7 +120,8 @@ void apply_flush(struct apply *a);
 
 const struct apply_observed *apply_observed(const struct apply *a, size_t service, size_t prefix);
 const struct apply_status *apply_status(const struct apply *a);
-/* What about this BIRD's configuration will hurt (advise.h); how many. Valid until the loop runs. */
+/* What about this BIRD's configuration will hurt (advise.h); how many. Valid until the loop runs.
+ */
 size_t apply_warnings(const struct apply *a, const struct advise_warning **ret);
 
 #endif

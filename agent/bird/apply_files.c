@@ -123,11 +123,41 @@ static bool files_is_wrongly_up(const struct apply_service *s)
 	return false;
 }
 
+static void files_set_error(struct apply *a, const char *text)
+{
+	(void)snprintf(a->status.files_error, sizeof(a->status.files_error), "%s", text);
+	apply_say_changed(a);
+}
+
+/* The usual cause of each. */
+static const char *files_hint(int error)
+{
+	switch (-error) {
+	case ENOENT:
+		return "; systemd-tmpfiles --create makes the folder";
+	case EACCES:
+	case EPERM:
+		return "; does the folder belong to the agent's user? systemd-tmpfiles --create "
+		       "sets it right";
+	case EROFS:
+		return "; is the file system mounted read-only?";
+	case ENOSPC:
+	case EDQUOT:
+		return "; is the file system full? see df and df -i";
+	}
+	return "";
+}
+
 static void files_write_failed(struct apply *a, struct apply_service *s, int error)
 {
-	if (!a->write_said)
-		log_error("bird: fragment %s/%s.conf can not be written: %s (tried again)",
-			a->folder, s->name, strerror(-error));
+	char text[sizeof(a->status.files_error)];
+
+	(void)snprintf(text, sizeof(text), "bird: fragment %s/%s.conf can not be written: %s%s",
+		a->folder, s->name, strerror(-error), files_hint(error));
+	if (!a->write_said) {
+		log_error("%s (tried again)", text);
+		files_set_error(a, text);
+	}
 	a->write_said = true;
 	s->dirty = true;
 	if (files_is_wrongly_up(s) && fragment_remove(a->folder_fd, s->name) == 0) {
@@ -431,14 +461,14 @@ int apply_files_open(struct apply *a)
 	if (r < 0) {
 		if (!a->folder_said) {
 			log_error("%s", error.text);
-			apply_set_alarm(a, "%s", error.text);
+			files_set_error(a, error.text);
 		}
 		a->folder_said = true;
 		return r;
 	}
 	if (a->folder_said) {
 		log_notice("bird: folder %s is there again", a->folder);
-		apply_set_alarm(a, "%s", "");
+		files_set_error(a, "");
 	}
 	a->folder_said = false;
 	r = apply_watch_start(a, &a->folder_watch, a->folder,
@@ -605,6 +635,7 @@ void apply_files_sync(struct apply *a)
 	}
 	if (was_said && !apply_files_dirty(a)) {
 		log_notice("bird: fragments can be written again");
+		files_set_error(a, "");
 		a->write_said = false;
 	}
 }

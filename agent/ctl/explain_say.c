@@ -363,7 +363,8 @@ static enum text_colour say_fragment(const struct explain *e, struct buffer *b)
 	if (strcmp(state, "put_back") == 0)
 		say(b, "is the last good one: BIRD REFUSED THE NEW ONE.");
 	else
-		say(b, "CAN NOT BE WRITTEN (tried again each second).");
+		say(b, "CAN NOT BE WRITTEN%s.",
+			explain_text(e->bird, "files_error")[0] ? " (above)" : "");
 	return TEXT_RED;
 }
 
@@ -605,6 +606,11 @@ static void say_next_step(const struct explain *e, struct buffer *b, const json_
 
 	if (explain_is(next, "what", "check")) {
 		say_next_check(e, b, next);
+		return;
+	}
+	if (explain_is(next, "what", "write") &&
+		explain_is(explain_get(e->service, "fragment"), "state", "unwritable")) {
+		say(b, "the fragment is tried again each second");
 		return;
 	}
 	for (size_t i = 0; i < ELEMENTSOF(rows); i++) {

@@ -195,20 +195,25 @@ void judge_service_say(
 
 /* ---- BIRD and the agent ---- */
 
-static struct judge_finding judge_link(const json_t *bird)
+static void judge_link(const json_t *bird, judge_say_fn *say, void *userdata)
 {
-	const char *error = judge_text(bird, "error");
+	struct judge_finding finding = {
+		.level = JUDGE_TROUBLE, .detail = judge_text(bird, "error")};
 
 	if (judge_is(bird, "link", "up"))
-		return (struct judge_finding){.level = JUDGE_GOOD};
-	if (judge_is(bird, "link", "greeting"))
-		return (struct judge_finding){JUDGE_LOOK, "BIRD is being asked what it announces",
-			"", "birdc show status"};
-	if (judge_is(bird, "link", "refused"))
-		return (struct judge_finding){
-			JUDGE_TROUBLE, "BIRD is not spoken to", error, "birdc show status"};
-	return (struct judge_finding){
-		JUDGE_TROUBLE, "BIRD is away", error, "systemctl status bird"};
+		return;
+	if (judge_is(bird, "link", "greeting")) {
+		finding.level = JUDGE_LOOK;
+		finding.text = "BIRD is being asked what it announces";
+		finding.command = "birdc show status";
+	} else if (judge_is(bird, "link", "refused")) {
+		finding.text = "BIRD is not spoken to";
+		finding.command = "birdc show status";
+	} else {
+		finding.text = "BIRD is away";
+		finding.command = "systemctl status bird";
+	}
+	say(userdata, &finding);
 }
 
 static void judge_sessions(const json_t *bird, judge_say_fn *say, void *userdata)
@@ -221,29 +226,51 @@ static void judge_sessions(const json_t *bird, judge_say_fn *say, void *userdata
 		return;
 	(void)snprintf(text, sizeof(text), "%lld of %lld sessions down", (long long)(sessions - up),
 		(long long)sessions);
-	say(userdata, &(struct judge_finding){JUDGE_LOOK, text, "", "birdc show protocols"});
+	say(userdata, &(struct judge_finding){.level = JUDGE_LOOK,
+			      .text = text,
+			      .detail = "",
+			      .command = "birdc show protocols"});
+}
+
+static void judge_config(const json_t *document, judge_say_fn *say, void *userdata)
+{
+	const char *error = judge_text(json_object_get(document, "config"), "error");
+	char detail[800];
+
+	if (!error[0])
+		return;
+	(void)snprintf(detail, sizeof(detail), "%.700s; what ran keeps running", error);
+	say(userdata, &(struct judge_finding){.level = JUDGE_LOOK,
+			      .text = "the configuration on disk was refused",
+			      .detail = detail,
+			      .command = "redshankd --check",
+			      .whole = true});
 }
 
 void judge_bird(const json_t *document, judge_say_fn *say, void *userdata)
 {
 	const json_t *bird = json_object_get(document, "bird");
-	const char *alarm = judge_text(bird, "alarm");
-	const char *config = judge_text(json_object_get(document, "config"), "error");
-	struct judge_finding link = judge_link(bird);
+	const char *alarm = judge_text(bird, "alarm"), *files = judge_text(bird, "files_error");
 
-	if (link.level != JUDGE_GOOD)
-		say(userdata, &link);
+	judge_link(bird, say, userdata);
 	if (alarm[0])
-		say(userdata, &(struct judge_finding){JUDGE_LOOK, "BIRD refuses its configuration",
-				      alarm, "birdc configure check"});
+		say(userdata, &(struct judge_finding){.level = JUDGE_LOOK,
+				      .text = "BIRD refuses its configuration",
+				      .detail = alarm,
+				      .command = "birdc configure check"});
+	if (files[0])
+		say(userdata, &(struct judge_finding){.level = JUDGE_LOOK,
+				      .text = "fragments can not be written",
+				      .detail = files,
+				      .command = "systemd-tmpfiles --create",
+				      .whole = true});
 	judge_sessions(bird, say, userdata);
-	if (config[0])
-		say(userdata,
-			&(struct judge_finding){JUDGE_LOOK, "the configuration on disk was refused",
-				config, "redshankd --check"});
+	judge_config(document, say, userdata);
 	if (json_is_true(json_object_get(document, "stopping")))
-		say(userdata, &(struct judge_finding){JUDGE_LOOK, "the agent is stopping", "",
-				      "systemctl status redshank"});
+		say(userdata, &(struct judge_finding){.level = JUDGE_LOOK,
+				      .text = "the agent is stopping",
+				      .detail = "",
+				      .command = "systemctl status redshank"});
 }
 
 static void judge_keep_worst(void *userdata, const struct judge_finding *finding)

@@ -52,6 +52,7 @@ struct judge_finding {
 	const char *text;    /* "BIRD is away" */
 	const char *detail;  /* in somebody else's words, or "" */
 	const char *command; /* that says more or mends it */
+	bool whole;	     /* the detail belongs into the first line, too */
 };
 
 typedef void judge_say_fn(void *userdata, const struct judge_finding *finding);

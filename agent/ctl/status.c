@@ -409,6 +409,11 @@ void status_print_troubles(FILE *out, const json_t *document, const struct statu
 			"The configuration on disk was refused, and the agent's next start would "
 			"fail (redshankd --check): %s",
 			text_of(json_object_get(document, "config"), "error"));
+	if (text_of(bird, "files_error")[0])
+		print_trouble(out, view,
+			"Fragments can not be written. Health still acts; what is new waits, and a "
+			"BIRD that starts reads what is there. %s",
+			text_of(bird, "files_error"));
 	if (text_of(bird, "alarm")[0])
 		print_trouble(out, view,
 			"BIRD refuses its configuration. Health still acts; new prefixes and "

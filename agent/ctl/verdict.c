@@ -39,10 +39,8 @@ static void verdict_on_finding(void *userdata, const struct judge_finding *findi
 	struct verdict *v = userdata;
 	char text[1000];
 
-	/* Its own line of trouble tells what is wrong with BIRD; nothing else says this. */
-	if (strcmp(finding->command, "redshankd --check") == 0)
-		(void)snprintf(text, sizeof(text), "%s, %.700s; what ran keeps running",
-			finding->text, finding->detail);
+	if (finding->whole)
+		(void)snprintf(text, sizeof(text), "%s, %.700s", finding->text, finding->detail);
 	else
 		(void)snprintf(text, sizeof(text), "%s", finding->text);
 	verdict_add(v, finding->level, finding->command, text);

@@ -78,6 +78,7 @@ static void put_bird(struct document *d)
 	json_write_string(w, "version", null_if_empty(s->version));
 	json_write_string(w, "error", null_if_empty(s->error));
 	json_write_string(w, "alarm", null_if_empty(s->alarm));
+	json_write_string(w, "files_error", null_if_empty(s->files_error));
 	put_warnings(d);
 	if (up) {
 		json_write_bool(w, "settled", s->settled);

@@ -113,4 +113,26 @@ def test_elsewhere(site):
     check("FOR A PERSON" not in text, "nothing left to do", text)
 
 
+def test_folder_missing(site):
+    """The folder of the fragments is gone: not BIRD's refusal; which folder, why, and what makes it."""
+    edge, agent = site.edges[0], healthy(site)
+    away = edge.fragments + ".away"
+    os.rename(edge.fragments, away)
+    line = wait_first(agent, "Look (systemd-tmpfiles --create): fragments can not be written")
+    check(f"{edge.fragments}: No such file or directory (systemd-tmpfiles --create" in line, "where and why", line)
+    check("refuses" not in line, "BIRD refuses nothing", line)
+    bird = agent.status()["bird"]
+    check(bird["alarm"] is None and edge.fragments in bird["files_error"], "apart", bird)
+    code, text = plugin(agent)
+    check(code == 1 and "fragments can not be written" in text and "refuses" not in text, "the plug-in", code, text)
+    edge.nsd.kill()
+    agent.wait_prefix(DNS, wanted="withdraw", announced=False)
+    text = wait_explained(agent, DNS, "CAN NOT BE WRITTEN (above).", "Fragments can not be written.")
+    check("written now" not in text and "the fragment is tried again each second" in text, "one story", text)
+    os.rename(away, edge.fragments)
+    edge.nsd.start()
+    wait_first(agent, "All is well", timeout=10)
+    check(agent.status()["bird"]["files_error"] is None, "over")
+
+
 main(lambda: Site(edges=1, bird_extra=DIRECT))

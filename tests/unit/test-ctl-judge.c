@@ -67,6 +67,10 @@ static const struct row {
 		"BIRD is being asked what it announces\n"},
 	{"", UP ",'alarm':'x.conf:1:1 bad'", "healthy", WELL, "up", JUDGE_LOOK,
 		"Look (birdc configure check): BIRD refuses its configuration\n"},
+	{"", UP ",'files_error':'bird: open /x: No such file or directory'", "healthy", WELL, "up",
+		JUDGE_LOOK,
+		"Look (systemd-tmpfiles --create): fragments can not be written, bird: open /x: "
+		"No"},
 	{"", "'link':'up','sessions':2,'sessions_up':1", "healthy",
 		"'wanted':'announce','announced':true,'exported':1,'reason':'healthy'", "up",
 		JUDGE_LOOK, "Look (birdc show protocols): 1 of 2 sessions down"},

@@ -253,6 +253,7 @@ START_TEST (unknown_is_null) {
 	ck_assert_str_eq(json_string_value(BIRD("error")), "no socket");
 	ck_assert(json_is_null(BIRD("version")));
 	ck_assert(json_is_null(BIRD("alarm")));
+	ck_assert(json_is_null(BIRD("files_error")));
 	ck_assert(json_is_null(BIRD("settled")));
 	ck_assert(json_is_null(BIRD("sessions")));
 	ck_assert(json_is_null(BIRD("sessions_up")));
