@@ -26,6 +26,7 @@
 #include <string.h>
 
 #include "agent/base/clock.h"
+#include "agent/base/printable.h"
 #include "agent/system/log.h"
 
 #define READ_AGAIN_MAX 6
@@ -220,6 +221,44 @@ static bool read_is_session(const struct apply *a, const struct observe_protocol
 	return false;
 }
 
+#define READ_SESSION_LINES 20 /* in a minute */
+
+/* One that goes up and down for hours does not fill the log. */
+static bool read_may_say_session(struct apply *a)
+{
+	struct monotime now = clock_monotime();
+
+	if (monotime_since_us(a->sessions_said, now) > 60 * 1000000ULL) {
+		if (a->sessions_lines > READ_SESSION_LINES)
+			log_notice("bird: %u more changes of sessions were not logged",
+				a->sessions_lines - READ_SESSION_LINES);
+		a->sessions_said = now;
+		a->sessions_lines = 0;
+	}
+	return ++a->sessions_lines <= READ_SESSION_LINES;
+}
+
+static void read_say_session(struct apply *a, const struct apply_session *new)
+{
+	char info[4 * sizeof(new->info)];
+
+	for (size_t i = 0; i < a->n_sessions; i++) {
+		const struct apply_session *old = &a->sessions[i];
+
+		if (strcmp(old->name, new->name) != 0)
+			continue;
+		if (old->up == new->up || !read_may_say_session(a))
+			return;
+		printable_copy(info, sizeof(info), new->info, strlen(new->info));
+		if (new->up)
+			log_notice("bird: session %s came up", new->name);
+		else
+			log_warning("bird: session %s went down%s%s", new->name,
+				info[0] ? ": " : "", info);
+		return;
+	}
+}
+
 static void read_set_sessions(struct apply *a, struct apply_session *sessions, size_t n)
 {
 	bool same = n == a->n_sessions;
@@ -227,6 +266,8 @@ static void read_set_sessions(struct apply *a, struct apply_session *sessions, s
 	for (size_t i = 0; same && i < n; i++)
 		same = strcmp(sessions[i].name, a->sessions[i].name) == 0 &&
 		       sessions[i].up == a->sessions[i].up;
+	for (size_t i = 0; !same && i < n; i++)
+		read_say_session(a, &sessions[i]);
 	free(a->sessions);
 	a->sessions = sessions;
 	a->n_sessions = n;
@@ -269,6 +310,7 @@ static void read_on_protocols(void *userdata, int error, const struct reply *rep
 			break;
 		sessions = larger;
 		memcpy(sessions[n].name, found.name, sizeof(found.name));
+		memcpy(sessions[n].info, found.info, sizeof(found.info));
 		sessions[n++].up = found.established;
 	}
 	read_absent_protocols(a);

@@ -160,6 +160,7 @@ struct apply_command {
 struct apply_session {
 	char name[NAMES_MAX];
 	bool up;
+	char info[80]; /* BIRD's, of this moment */
 };
 
 /* A prefix that is being read back: one query for its routes and one for each session. */
@@ -266,13 +267,15 @@ struct apply {
 	bool observe_wanted, observe_sent, observed_once;
 	uint64_t observe_asked;
 	bool told_of_changes; /* BIRD pushes lines on the reading connection */
-	bool life_known;    /* `life` holds, */
-	bool life_unbroken; /* and was read on the connection that stands: it cannot be another */
+	bool life_known;      /* `life` holds, */
+	bool life_unbroken;   /* and was read on the connection that stands: it cannot be another */
 	struct observe_status life;
 	bool life_expected; /* our own configure changes it */
 	struct apply_session *sessions;
 	size_t n_sessions;
-	uint64_t sessions_version; /* grows when they change */
+	uint64_t sessions_version;     /* grows when they change */
+	struct monotime sessions_said; /* when the minute began in which the lines are counted */
+	unsigned sessions_lines;
 	char others[APPLY_NAMED_MAX]
 		   [NAMES_MAX]; /* protocols, not ours, with routes of our prefixes */
 	size_t n_others;

@@ -113,6 +113,19 @@ static bool observe_word_is(const char *word, size_t n, const char *what)
 	return strlen(what) == n && strncmp(word, what, n) == 0;
 }
 
+/* What stands behind `since`, which may be two words, and is filled up to end in two spaces
+ * (nest/proto.c: proto_cmd_show, "%-12s  %s"). */
+static void observe_info(const char *text, char *ret, size_t size)
+{
+	const char *info = strstr(text + strspn(text, " "), "  ");
+	size_t n = 0;
+
+	for (info = info ? info + strspn(info, " ") : ""; *info && n + 1 < size; info++)
+		if (*info != ' ' || (info[1] != ' ' && info[1] != '\0'))
+			ret[n++] = *info;
+	ret[n] = '\0';
+}
+
 bool observe_protocol(const struct reply_line *line, struct observe_protocol *ret)
 {
 	static const char *const down[] = {"down", "stop", "flush"};
@@ -138,6 +151,7 @@ bool observe_protocol(const struct reply_line *line, struct observe_protocol *re
 		if (observe_word_is(word, n, down[i]))
 			p.up = false;
 	p.established = observe_word_is(word, n, "up");
+	observe_info(text, p.info, sizeof(p.info));
 	*ret = p;
 	return true;
 }

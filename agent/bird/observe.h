@@ -41,6 +41,7 @@ struct observe_protocol {
 	bool is_bgp;
 	bool up;	  /* "up" or on the way there: not "down", "stop" or "flush" */
 	bool established; /* "up" */
+	char info[80];	  /* what BIRD says behind the time, spaces made one; cut; "" */
 };
 
 /* False for the heading, the final line and whatever is no protocol. */

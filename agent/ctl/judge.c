@@ -14,6 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define JUDGE_SESSIONS_NAMED 4
+#define JUDGE_SESSIONS_TEXT_MAX 600
+
 const char *judge_text(const json_t *object, const char *key)
 {
 	const char *s = json_string_value(json_object_get(object, key));
@@ -220,16 +223,33 @@ static void judge_sessions(const json_t *bird, judge_say_fn *say, void *userdata
 {
 	json_int_t up = json_integer_value(json_object_get(bird, "sessions_up"));
 	json_int_t sessions = json_integer_value(json_object_get(bird, "sessions"));
-	char text[64];
+	const json_t *down = json_object_get(bird, "sessions_down");
+	const char *first = json_string_value(json_array_get(down, 0));
+	_cleanup_buffer_ struct buffer text = {0};
+	char command[128];
+	json_t *name;
+	size_t i;
 
 	if (up >= sessions)
 		return;
-	(void)snprintf(text, sizeof(text), "%lld of %lld sessions down", (long long)(sessions - up),
+	buffer_init(&text, JUDGE_SESSIONS_TEXT_MAX);
+	(void)buffer_printf(&text, "%lld of %lld sessions down", (long long)(sessions - up),
 		(long long)sessions);
+	json_array_foreach (down, i, name)
+		if (i < JUDGE_SESSIONS_NAMED && json_is_string(name))
+			(void)buffer_printf(
+				&text, "%s%.64s", i > 0 ? ", " : " (", json_string_value(name));
+	if (json_array_size(down) > JUDGE_SESSIONS_NAMED)
+		(void)buffer_printf(
+			&text, " and %zu more", json_array_size(down) - JUDGE_SESSIONS_NAMED);
+	if (first)
+		(void)buffer_printf(&text, ")");
+	(void)snprintf(command, sizeof(command), "birdc show protocols%s%.64s",
+		first ? " all " : "", first ? first : "");
 	say(userdata, &(struct judge_finding){.level = JUDGE_LOOK,
-			      .text = text,
+			      .text = buffer_string(&text),
 			      .detail = "",
-			      .command = "birdc show protocols"});
+			      .command = command});
 }
 
 static void judge_config(const json_t *document, judge_say_fn *say, void *userdata)

@@ -17,7 +17,7 @@ struct verdict {
 	struct buffer text;
 	enum judge_level level;
 	enum judge_level said; /* in this pass: the worst are said first */
-	char command[80];      /* of the first among the worst */
+	char command[128];      /* of the first among the worst */
 	size_t n;
 };
 
@@ -55,7 +55,7 @@ static void verdict_add_services(struct verdict *v, const json_t *document)
 	json_object_foreach (json_object_get(document, "services"), name, service) {
 		enum judge_level level = judge_service_level(service, bird);
 		_cleanup_buffer_ struct buffer text = {0};
-		char command[80];
+		char command[128];
 
 		if (level != v->said)
 			continue;

@@ -67,6 +67,20 @@ static void put_warnings(struct document *d)
 	json_close(&d->json);
 }
 
+#define DOCUMENT_SESSIONS_MAX 64
+
+static void put_sessions_down(struct document *d)
+{
+	struct apply_explained_session session;
+	size_t n = 0;
+
+	json_open_array(&d->json, "sessions_down");
+	for (size_t i = 0; apply_explain_session(d->facts->apply, i, &session); i++)
+		if (!session.up && n++ < DOCUMENT_SESSIONS_MAX)
+			json_write_string(&d->json, NULL, session.name);
+	json_close(&d->json);
+}
+
 static void put_bird(struct document *d)
 {
 	const struct apply_status *s = apply_status(d->facts->apply);
@@ -84,10 +98,12 @@ static void put_bird(struct document *d)
 		json_write_bool(w, "settled", s->settled);
 		json_write_number(w, "sessions", s->sessions);
 		json_write_number(w, "sessions_up", s->sessions_up);
+		put_sessions_down(d);
 	} else {
 		json_write_null(w, "settled");
 		json_write_null(w, "sessions");
 		json_write_null(w, "sessions_up");
+		json_write_null(w, "sessions_down");
 	}
 	json_write_number(w, "commands_sent", s->commands_sent);
 	json_write_number(w, "repairs", s->repairs);

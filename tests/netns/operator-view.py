@@ -135,4 +135,24 @@ def test_folder_missing(site):
     check(agent.status()["bird"]["files_error"] is None, "over")
 
 
+def test_session(site):
+    """A session that goes down: which one, in the log, the first line and the plug-in; and up again."""
+    agent = healthy(site)
+    mark = len(agent.text())
+    site.bird.birdc("disable edge1_6")
+    line = agent.wait_log("bird: session router6 went down: ", after=mark, timeout=10)
+    wait_first(agent, "TROUBLE (redshankctl explain dns): dns is announced to no session", "1 of 2 sessions down (router6)")
+    agent.config["services"] = {"web": agent.config["services"]["web"]}
+    agent.reload()
+    wait_first(agent, "Look (birdc show protocols all router6): 1 of 2 sessions down (router6)")
+    check(agent.status()["bird"]["sessions_down"] == ["router6"], "the document", agent.status()["bird"])
+    code, text = plugin(agent)
+    check(code == 1 and "1 of 2 sessions down (router6)" in text, "the plug-in agrees", code, text)
+    site.bird.birdc("enable edge1_6")
+    site.wait_sessions()
+    agent.wait_log("bird: session router6 came up", after=mark, timeout=10)
+    wait_first(agent, "All is well")
+    check(agent.text()[mark:].count("router6 went down") == 1, "once", line, agent.tail())
+
+
 main(lambda: Site(edges=1, bird_extra=DIRECT))

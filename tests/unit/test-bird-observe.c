@@ -140,6 +140,35 @@ START_TEST (test_protocols) {
 }
 END_TEST
 
+START_TEST (test_protocol_info) {
+	static const struct {
+		const char *text, *info;
+	} rows[] = {
+		{"up1 BGP --- start  16:26:55.611  Idle          ", "Idle"},
+		{"up1 BGP --- start  2026-11-30 16:26:55.611  Active        Socket: Connection "
+		 "refused",
+			"Active Socket: Connection refused"},
+		{"up1 BGP --- start  16:26        Active  ", "Active"},
+		{"up1 BGP --- down   16:26:55.611  ", ""},
+		{"up1 BGP --- down   2026-11-30 16:26:55.611", ""},
+		{"up1 BGP --- down", ""},
+		{"up1 BGP --- start  1  "
+		 "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+		 "aaaa",
+			"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+			"aaaaa"},
+	};
+
+	for (size_t i = 0; i < ELEMENTSOF(rows); i++) {
+		const struct reply_line line = {1002, rows[i].text};
+		struct observe_protocol p;
+
+		ck_assert(observe_protocol(&line, &p));
+		ck_assert_str_eq(p.info, rows[i].info);
+	}
+}
+END_TEST
+
 START_TEST (test_our_name) {
 	char name[NAMES_MAX] = "untouched";
 
@@ -300,6 +329,7 @@ int main(void)
 	tcase_add_test(tc, test_status);
 	tcase_add_test(tc, the_same_moment_may_read_a_millisecond_later);
 	tcase_add_test(tc, test_protocols);
+	tcase_add_test(tc, test_protocol_info);
 	tcase_add_test(tc, test_our_name);
 	tcase_add_test(tc, test_routes_2);
 	tcase_add_test(tc, test_routes_3);

@@ -74,6 +74,10 @@ static const struct row {
 	{"", "'link':'up','sessions':2,'sessions_up':1", "healthy",
 		"'wanted':'announce','announced':true,'exported':1,'reason':'healthy'", "up",
 		JUDGE_LOOK, "Look (birdc show protocols): 1 of 2 sessions down"},
+	{"", "'link':'up','sessions':9,'sessions_up':3,'sessions_down':['a','b','c','d','e','f']",
+		"healthy", WELL, "up", JUDGE_LOOK,
+		"Look (birdc show protocols all a): 6 of 9 sessions down (a, b, c, d and 2 "
+		"more)\n"},
 	{"'config':{'error':'redshank.json: bad'},", UP, "healthy", WELL, "up", JUDGE_LOOK,
 		"Look (redshankd --check): the configuration on disk was refused, redshank.json: "},
 	{"'stopping':true,", UP, "healthy", WELL, "up", JUDGE_LOOK, "the agent is stopping\n"},

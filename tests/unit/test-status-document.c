@@ -54,6 +54,18 @@ const struct apply_status *apply_status(const struct apply *a)
 	return &fake_status;
 }
 
+static const char *fake_session_down;
+
+bool apply_explain_session(const struct apply *a, size_t index, struct apply_explained_session *ret)
+{
+	if (index >= 2)
+		return false;
+	*ret = (struct apply_explained_session){
+		index == 1 && fake_session_down ? fake_session_down : "up4",
+		index == 0 || !fake_session_down};
+	return true;
+}
+
 static struct monotime fake_retry;
 
 struct monotime apply_explain_retry(const struct apply *a)
@@ -243,6 +255,20 @@ START_TEST (warnings_are_told) {
 }
 END_TEST
 
+START_TEST (sessions_that_are_down_have_names) {
+	json_t *d = make();
+
+	ck_assert_uint_eq(json_array_size(BIRD("sessions_down")), 0);
+	json_decref(d);
+	fake_session_down = "up6";
+	d = make();
+	fake_session_down = NULL;
+	ck_assert_uint_eq(json_array_size(BIRD("sessions_down")), 1);
+	ck_assert_str_eq(json_string_value(json_array_get(BIRD("sessions_down"), 0)), "up6");
+	json_decref(d);
+}
+END_TEST
+
 START_TEST (unknown_is_null) {
 	json_t *d;
 
@@ -254,6 +280,7 @@ START_TEST (unknown_is_null) {
 	ck_assert(json_is_null(BIRD("version")));
 	ck_assert(json_is_null(BIRD("alarm")));
 	ck_assert(json_is_null(BIRD("files_error")));
+	ck_assert(json_is_null(BIRD("sessions_down")));
 	ck_assert(json_is_null(BIRD("settled")));
 	ck_assert(json_is_null(BIRD("sessions")));
 	ck_assert(json_is_null(BIRD("sessions_up")));
@@ -463,6 +490,7 @@ int main(void)
 	tcase_add_test(tests, when_a_check_runs);
 	tcase_add_test(tests, when_bird_is_tried);
 	tcase_add_test(tests, warnings_are_told);
+	tcase_add_test(tests, sessions_that_are_down_have_names);
 	tcase_add_test(tests, unknown_is_null);
 	tcase_add_test(tests, withdrawn_and_still_seen);
 	tcase_add_test(tests, drains_are_told);
