@@ -138,7 +138,9 @@ def test_away_service_returns(site):
         all_up(site)
         edge = site.edges[0]
         edge.nsd.kill()
-        edge.agent.wait_prefix(DNS, announced=False, reason="unhealthy")
+        for prefix in (DNS, DNS6):
+            edge.agent.wait_prefix(prefix, announced=False, reason="unhealthy")
+            site.wait_route(prefix, set())
         begun = time.time()
         leave(edge, how)
         edge.nsd.start()
