@@ -41,6 +41,7 @@
 #define HTTP_REQUEST_MAX 8192	/* bytes of request line and headers */
 #define HTTP_DEADLINE_MS 10000	/* from accept to the last byte */
 #define HTTP_DOCUMENTS_MAX 4
+#define HTTP_SEND_BUFFER 32768
 #define HTTP_REST_MS 1000 /* of a listener whose accept failed */
 #define HTTP_ROUTES 6	  /* what is counted apart: those below, commands, others */
 
@@ -618,6 +619,9 @@ static int on_accept(sd_event_source *source, int fd, uint32_t events, void *use
 		}
 		return 0;
 	}
+	/* libmicrohttpd fills it once in a pass: what many readers of long documents take of a pass
+	 * stays well below a millisecond. Best effort. */
+	(void)setsockopt(client, SOL_SOCKET, SO_SNDBUF, &(int){HTTP_SEND_BUFFER}, sizeof(int));
 	*c = (struct http_connection){
 		.used = true,
 		.fd = client,
