@@ -179,6 +179,7 @@ int apply_new(struct apply **ret, sd_event *event, const struct config_bird *bir
 	a->configure_took_ms = UINT64_MAX;
 	a->sessions_version = 1; /* 0: a prefix that was not read */
 	a->status.link = APPLY_LINK_AWAY;
+	a->status.silent_since = MONOTIME_NEVER;
 	advise.userdata = a;
 	if ((r = apply_copy(a, bird)) < 0 || (r = apply_commands_init(a)) < 0 ||
 		(r = advise_new(&a->advise, event, a->sessions_wanted, a->n_sessions_wanted, false,

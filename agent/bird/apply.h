@@ -68,8 +68,10 @@ struct apply_status {
 	enum apply_link link;
 	char version[32]; /* of the greeting, such as "2.0.12"; "" before it */
 	char error[512];  /* why it is away or refused; "" while up */
-	char alarm[512];  /* BIRD refuses to configure: its own FILE:LINE:COLUMN text and whose file
-			     it is; "" */
+	struct monotime
+		silent_since; /* BIRD runs and does not answer; never: it does, or is away */
+	char alarm[512]; /* BIRD refuses to configure: its own FILE:LINE:COLUMN text and whose file
+			    it is; "" */
 	char files_error[512]; /* why our fragments can not be written; "": they can */
 	bool settled;	       /* what is wanted is true in BIRD and nothing is under way */
 	unsigned sessions;     /* that match bird.sessions and are BGP */

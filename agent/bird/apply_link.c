@@ -32,6 +32,16 @@ static void link_set(struct apply *a, enum apply_link link, const char *error)
 	(void)snprintf(a->status.error, sizeof(a->status.error), "%s", error);
 }
 
+/* A BIRD that hangs: its socket takes connections, or is full of them (EAGAIN), and nobody answers.
+ * Its sessions live on, until its neighbours' hold times are over. */
+static void link_set_silent(struct apply *a, bool silent)
+{
+	if (!silent)
+		a->status.silent_since = MONOTIME_NEVER;
+	else if (monotime_is_never(a->status.silent_since))
+		a->status.silent_since = clock_monotime();
+}
+
 /* ---- what the clients say ---- */
 
 static void link_retry(struct apply *a, struct apply_way *way, uint64_t least_ms)
@@ -70,6 +80,7 @@ static void link_command_lost(void *userdata, int error, const char *text)
 		a->command.failures = 0;
 	if (strcmp(a->status.error, text) != 0 || a->command.failures % LINK_LOG_EVERY == 0)
 		log_warning("bird: away: %s", text);
+	link_set_silent(a, error == -ETIMEDOUT || error == -EAGAIN);
 	link_set(a, strange ? APPLY_LINK_REFUSED : APPLY_LINK_AWAY, text);
 	link_retry(a, &a->command, strange ? LINK_REFUSED_MS : 0);
 	apply_round_soon(a);
@@ -118,6 +129,7 @@ static void link_command_greeted(void *userdata, const char *version)
 			a->command.failures, a->command.failures == 1 ? "" : "s");
 	else
 		log_info("bird: connected to BIRD %s", version);
+	link_set_silent(a, false);
 	a->command.greeted = true;
 	a->command.failures = 0;
 	a->unconfirmed = a->status_wanted = true;

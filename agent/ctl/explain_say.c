@@ -17,6 +17,12 @@ static bool is_stopping(const struct explain *e)
 	return json_is_true(explain_get(e->document, "stopping"));
 }
 
+/* BIRD hangs. */
+static bool is_silent(const struct explain *e)
+{
+	return explain_text(e->bird, "silent_since")[0];
+}
+
 static bool has_next(const json_t *prefix, const char *what)
 {
 	const json_t *next;
@@ -378,7 +384,10 @@ static enum text_colour say_bird(
 	const char *name;
 	json_t *protocol;
 
-	if (explain_is(e->bird, "link", "away") || explain_is(e->bird, "link", "refused")) {
+	if (is_silent(e)) {
+		say(b, "does not answer; what it announces now it keeps announcing. ");
+		colour = TEXT_YELLOW;
+	} else if (explain_is(e->bird, "link", "away") || explain_is(e->bird, "link", "refused")) {
 		say(b, "away; what it announces is unknown. ");
 		colour = TEXT_YELLOW;
 	} else if (explain_is(e->bird, "link", "greeting")) {
@@ -608,6 +617,11 @@ static void say_next_step(const struct explain *e, struct buffer *b, const json_
 		say_next_check(e, b, next);
 		return;
 	}
+	if (explain_is(next, "what", "connect") && is_silent(e) && explain_text(next, "at")[0]) {
+		say(b, "BIRD does not answer: next try ");
+		say_in(e, b, explain_text(next, "at"));
+		return;
+	}
 	if (explain_is(next, "what", "write") &&
 		explain_is(explain_get(e->service, "fragment"), "state", "unwritable")) {
 		say(b, "the fragment is tried again each second");
@@ -629,11 +643,13 @@ static void say_next_step(const struct explain *e, struct buffer *b, const json_
 }
 
 /* What only a person can do: the agent never changes anybody else's part of BIRD. */
-static void say_person(struct buffer *b, const json_t *prefix)
+static void say_person(const struct explain *e, struct buffer *b, const json_t *prefix)
 {
 	const char *other = explain_text(prefix, "elsewhere");
 
-	if (other[0])
+	if (is_silent(e))
+		say(b, " FOR A PERSON: `systemctl restart bird` ends what it still announces.");
+	else if (other[0])
 		say(b,
 			" FOR A PERSON: end the route of %s. Let the export line take services by "
 			"our "
@@ -668,7 +684,7 @@ static void say_next(
 		say(b, as_wanted ? "nothing: all is as wanted"
 				 : "nothing that the agent does by itself");
 	say(b, ".");
-	say_person(b, prefix);
+	say_person(e, b, prefix);
 }
 
 /* ---- all of it ---- */

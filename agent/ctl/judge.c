@@ -202,6 +202,8 @@ static void judge_link(const json_t *bird, judge_say_fn *say, void *userdata)
 {
 	struct judge_finding finding = {
 		.level = JUDGE_TROUBLE, .detail = judge_text(bird, "error")};
+	const char *silent = judge_text(bird, "silent_since");
+	char text[160];
 
 	if (judge_is(bird, "link", "up"))
 		return;
@@ -215,6 +217,15 @@ static void judge_link(const json_t *bird, judge_say_fn *say, void *userdata)
 	} else {
 		finding.text = "BIRD is away";
 		finding.command = "systemctl status bird";
+	}
+	if (silent[0]) {
+		(void)snprintf(text, sizeof(text),
+			"BIRD runs but does not answer (since %.19sZ): what it announces now it "
+			"keeps "
+			"announcing",
+			silent);
+		finding.text = text;
+		finding.command = "systemctl restart bird";
 	}
 	say(userdata, &finding);
 }

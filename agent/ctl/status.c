@@ -397,7 +397,15 @@ void status_print_troubles(FILE *out, const json_t *document, const struct statu
 
 	if (json_is_true(json_object_get(document, "stopping")))
 		print_trouble(out, view, "The agent is stopping.%s", "");
-	if (is_text(bird, "link", "away"))
+	if (is_text(bird, "link", "away") && text_of(bird, "silent_since")[0])
+		print_trouble(out, view,
+			"BIRD runs but does not answer. Its neighbours keep sending what it "
+			"announces, "
+			"also to a service that dies, until their hold times are over or for as "
+			"long "
+			"as it still keeps its sessions. `systemctl restart bird` ends that. %s",
+			error);
+	else if (is_text(bird, "link", "away"))
 		print_trouble(out, view, "BIRD is away, what it announces is unknown: %s",
 			error[0] ? error : "no reason known");
 	else if (is_text(bird, "link", "refused"))

@@ -17,7 +17,7 @@ struct verdict {
 	struct buffer text;
 	enum judge_level level;
 	enum judge_level said; /* in this pass: the worst are said first */
-	char command[128];      /* of the first among the worst */
+	char command[128];     /* of the first among the worst */
 	size_t n;
 };
 

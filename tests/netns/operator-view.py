@@ -155,4 +155,24 @@ def test_session(site):
     check(agent.text()[mark:].count("router6 went down") == 1, "once", line, agent.tail())
 
 
+def test_frozen(site):
+    """BIRD hangs: not away; it keeps announcing, since when, and what ends that."""
+    edge, agent = site.edges[0], healthy(site)
+    edge.bird.freeze()
+    edge.nsd.kill()
+    line = wait_first(agent, "TROUBLE (systemctl restart bird): BIRD runs but does not answer (since 2", timeout=20)
+    check("what it announces now it keeps announcing" in line and "dns is unhealthy" in line, "the line", line)
+    check("is away" not in line, "not away", line)
+    code, text = plugin(agent)
+    check(code == 2 and "BIRD runs but does not answer (since" in text, "the plug-in", code, text)
+    text = wait_explained(agent, DNS, "BIRD does not answer; what it announces now it keeps announcing.")
+    check("FOR A PERSON: `systemctl restart bird`" in text, "what to do", text)
+    since = agent.status()["bird"]["silent_since"]
+    edge.bird.thaw()
+    agent.wait_prefix(DNS, announced=False, timeout=10)
+    check(since and agent.status()["bird"]["silent_since"] is None, "over", since)
+    edge.nsd.start()
+    wait_first(agent, "All is well", timeout=10)
+
+
 main(lambda: Site(edges=1, bird_extra=DIRECT))

@@ -15,8 +15,8 @@
 #define FILE_MAX (1024 * 1024)
 
 static const char *const names[] = {"healthy", "dead", "rising", "hang", "address", "first-round",
-	"unknown", "away", "broken", "elsewhere", "session-down", "stopping", "waiting", "reading",
-	"starting", "drained", "weight", "rare", "hostile"};
+	"unknown", "away", "silent", "broken", "elsewhere", "session-down", "stopping", "waiting",
+	"reading", "starting", "drained", "weight", "rare", "hostile"};
 
 static char *path_of(const char *name, const char *suffix)
 {

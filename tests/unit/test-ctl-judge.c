@@ -61,6 +61,11 @@ static const struct row {
 	/* BIRD and the agent */
 	{"", "'link':'away','error':'refused'", "healthy", "'wanted':'announce'", "up",
 		JUDGE_TROUBLE, "TROUBLE (systemctl status bird): BIRD is away\n"},
+	{"", "'link':'away','silent_since':'2026-11-30T03:12:40.123Z','error':'no greeting'",
+		"unhealthy", GONE ",'reason':'unhealthy'", "down", JUDGE_TROUBLE,
+		"TROUBLE (systemctl restart bird): BIRD runs but does not answer (since "
+		"2026-11-30T03:12:40Z): what it announces now it keeps announcing; dns is "
+		"unhealthy\n"},
 	{"", "'link':'refused','error':'1.6'", "healthy", "'wanted':'announce'", "up",
 		JUDGE_TROUBLE, "BIRD is not spoken to\n"},
 	{"", "'link':'greeting'", "healthy", "'wanted':'announce'", "up", JUDGE_LOOK,

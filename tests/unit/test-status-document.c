@@ -118,6 +118,7 @@ static void setup(void)
 	configured_service.n_checks = 1;
 	fake_status = (struct apply_status){.link = APPLY_LINK_UP,
 		.version = "2.0.12",
+		.silent_since = MONOTIME_NEVER,
 		.settled = true,
 		.sessions = 2,
 		.sessions_up = 2,
@@ -272,7 +273,8 @@ END_TEST
 START_TEST (unknown_is_null) {
 	json_t *d;
 
-	fake_status = (struct apply_status){.link = APPLY_LINK_AWAY, .error = "no socket"};
+	fake_status = (struct apply_status){
+		.link = APPLY_LINK_AWAY, .error = "no socket", .silent_since = MONOTIME_NEVER};
 	fake_observed[0] = (struct apply_observed){.announced = APPLY_UNKNOWN, .exported = -1};
 	d = make();
 	ck_assert_str_eq(json_string_value(BIRD("link")), "away");
@@ -280,6 +282,7 @@ START_TEST (unknown_is_null) {
 	ck_assert(json_is_null(BIRD("version")));
 	ck_assert(json_is_null(BIRD("alarm")));
 	ck_assert(json_is_null(BIRD("files_error")));
+	ck_assert(json_is_null(BIRD("silent_since")));
 	ck_assert(json_is_null(BIRD("sessions_down")));
 	ck_assert(json_is_null(BIRD("settled")));
 	ck_assert(json_is_null(BIRD("sessions")));
