@@ -329,6 +329,7 @@ static int apply_service_init(struct apply_service *s, const struct config_servi
 /* The file and what is known of it go over to the service of the same name. */
 static void apply_service_inherit(struct apply_service *s, struct apply_service *from)
 {
+	s->wanted_at = from->wanted_at;
 	s->changed = from->changed;
 	s->dirty = from->dirty;
 	s->check_file = from->check_file;
@@ -561,6 +562,8 @@ void apply_want(struct apply *a, size_t service, size_t prefix, enum prefix_want
 	assert(service < a->n_services && prefix < s->config->n_prefixes);
 	if (s->prefixes[prefix].wanted == wanted)
 		return;
+	if (!s->changed)
+		s->wanted_at = clock_monotime();
 	s->withdraws = s->withdraws || wanted < s->prefixes[prefix].wanted;
 	s->prefixes[prefix].wanted = wanted;
 	s->changed = true;

@@ -36,6 +36,7 @@
 #include "agent/bird/client.h"
 #include "agent/bird/fragment.h"
 #include "agent/bird/observe.h"
+#include "agent/bird/strikes.h"
 #include "agent/core/plan.h"
 
 #define APPLY_BODY_OTHER 1 /* loaded is known not to be ours. A hash; 1 is as good as never. */
@@ -121,15 +122,17 @@ struct apply_service {
 	struct apply_protocol **protocols;   /* in the fragment's order; owned by the table */
 	size_t n_protocols;
 
-	bool changed;	 /* wanted since the last flush, */
-	bool withdraws;	 /* and something of it less than before */
-	bool stale;	 /* want, body and text are to be made again */
-	bool dirty;	 /* the file could not be written: tried again */
-	bool check_file; /* somebody may have touched it */
-	bool withdrawn;	 /* the file is the withdrawn text */
-	bool ready;	 /* a withdrawn text lies ready */
-	bool put_back;	 /* BIRD refused the fragment: the last good one is in its place */
-	char *text;	 /* what the file holds, NULL: unknown or no file; owned */
+	struct monotime wanted_at; /* what is wanted, and not so in BIRD yet; 0: it is so */
+	bool as_wanted;		   /* by the round under way */
+	bool changed;		   /* wanted since the last flush, */
+	bool withdraws;		   /* and something of it less than before */
+	bool stale;		   /* want, body and text are to be made again */
+	bool dirty;		   /* the file could not be written: tried again */
+	bool check_file;	   /* somebody may have touched it */
+	bool withdrawn;		   /* the file is the withdrawn text */
+	bool ready;		   /* a withdrawn text lies ready */
+	bool put_back; /* BIRD refused the fragment: the last good one is in its place */
+	char *text;    /* what the file holds, NULL: unknown or no file; owned */
 	uint64_t ready_hash, text_hash; /* 0: none */
 	char *good; /* what BIRD accepted last; NULL: `text`, if text_is_good; owned */
 	bool text_is_good;
@@ -276,6 +279,7 @@ struct apply {
 	uint64_t sessions_version;     /* grows when they change */
 	struct monotime sessions_said; /* when the minute began in which the lines are counted */
 	unsigned sessions_lines;
+	struct strikes strikes; /* of all protocols, for the log */
 	char others[APPLY_NAMED_MAX]
 		   [NAMES_MAX]; /* protocols, not ours, with routes of our prefixes */
 	size_t n_others;

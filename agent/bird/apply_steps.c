@@ -17,6 +17,7 @@
 #include "agent/system/log.h"
 
 #define STEPS_QUIET_US 60000000 /* without a repair: the count begins anew */
+#define STEPS_LATE_US 1000000	/* from what is wanted to BIRD's doing it: more is told */
 
 /* What a range of protocols of one service, side by side in the table, is to do. */
 struct steps_range {
@@ -42,6 +43,7 @@ static uint64_t steps_backoff(const struct apply_protocol *p, enum plan_step ste
 static void steps_strike(struct apply *a, struct apply_protocol *p, enum plan_step step)
 {
 	struct monotime now = clock_monotime();
+	unsigned seconds = 0, n = strikes_add(&a->strikes, now, &seconds);
 
 	if (monotime_since_us(p->last_strike, now) > STEPS_QUIET_US)
 		p->strikes = 0;
@@ -59,6 +61,10 @@ static void steps_strike(struct apply *a, struct apply_protocol *p, enum plan_st
 		: step == PLAN_STEP_DISABLE ? "up"
 					    : "other attributes",
 		p->want == PLAN_WANT_UP ? "up" : "down", plan_step_name(step));
+	if (n > 0)
+		log_warning("bird: protocols of ours are still being changed: %u repairs in %u s, "
+			    "%s the last",
+			n, seconds, p->name);
 }
 
 static bool steps_may_enable(const struct apply *a, const struct apply_protocol *p)
@@ -189,7 +195,12 @@ static bool steps_protocols(struct apply *a)
 	for (size_t i = 0; i < a->n_protocols;) {
 		struct steps_range range = {.first = i, .end = apply_range_end(a, i)};
 
-		done = steps_plan(a, &range) && done;
+		bool as_wanted = steps_plan(a, &range);
+
+		for (size_t k = range.first; k < range.end; k++)
+			if (a->protocols[k]->service)
+				a->protocols[k]->service->as_wanted = as_wanted;
+		done = as_wanted && done;
 		steps_send(a, &range, PLAN_STEP_DISABLE);
 		i = range.end;
 	}
@@ -209,6 +220,32 @@ static bool steps_protocols(struct apply *a)
 		i = range.end;
 	}
 	return done;
+}
+
+/* What was decided is in the log already. Where BIRD was away, hung or was busy, routers have been
+ * told only now. */
+static void steps_say_late(struct apply *a)
+{
+	for (size_t i = 0; i < a->n_services; i++) {
+		struct apply_service *s = &a->services[i];
+		size_t n = s->config->n_prefixes, withdrawn = 0;
+		uint64_t late_us;
+
+		if (s->wanted_at.us == 0 || s->changed || !s->as_wanted)
+			continue;
+		late_us = monotime_since_us(s->wanted_at, clock_monotime());
+		s->wanted_at = MONOTIME_ZERO;
+		if (late_us < STEPS_LATE_US)
+			continue;
+		for (size_t p = 0; p < n; p++)
+			withdrawn += s->prefixes[p].wanted == PREFIX_WANTED_WITHDRAW;
+		log_notice("service %s: %s now (BIRD answered after %llu.%llu s)", s->name,
+			withdrawn == n	 ? "withdrawn"
+			: withdrawn == 0 ? "announced"
+					 : "as wanted",
+			(unsigned long long)late_us / 1000000,
+			(unsigned long long)late_us / 100000 % 10);
+	}
 }
 
 /* BIRD took its configuration and still does not know a protocol of ours. */
@@ -301,6 +338,7 @@ void apply_round(struct apply *a)
 			done = steps_protocols(a);
 			steps_say_absent(a);
 			steps_configure(a);
+			steps_say_late(a);
 		}
 	}
 	if (a->status_wanted && a->configure != APPLY_CONFIGURE_SENT && a->commands_waiting == 0)

@@ -5,6 +5,7 @@ Each trouble is made, and what is said of it has to name the cause and what a pe
 
 import os
 import signal
+import time
 
 from lib.case import check, eventually, main
 from lib.site import Site
@@ -158,6 +159,7 @@ def test_session(site):
 def test_frozen(site):
     """BIRD hangs: not away; it keeps announcing, since when, and what ends that."""
     edge, agent = site.edges[0], healthy(site)
+    mark = len(agent.text())
     edge.bird.freeze()
     edge.nsd.kill()
     line = wait_first(agent, "TROUBLE (systemctl restart bird): BIRD runs but does not answer (since 2", timeout=20)
@@ -171,8 +173,23 @@ def test_frozen(site):
     edge.bird.thaw()
     agent.wait_prefix(DNS, announced=False, timeout=10)
     check(since and agent.status()["bird"]["silent_since"] is None, "over", since)
+    line = agent.wait_log("service dns: withdrawn now (BIRD answered after ", after=mark)
+    check(float(line.split("after ")[1].split(" s)")[0]) >= 1, "how late", line)
+    mark = len(agent.text())
     edge.nsd.start()
     wait_first(agent, "All is well", timeout=10)
+    check("service dns: announced now" not in agent.text()[mark:], "what is in time has no line", agent.tail())
+    edge.bird.kill()
+    edge.nsd.kill()
+    agent.wait_prefix(DNS, wanted="withdraw")
+    edge.nsd.start()
+    agent.wait_prefix(DNS, wanted="announce", timeout=10)
+    since = time.monotonic()
+    eventually(lambda: time.monotonic() - since > 1.2, 5, "BIRD is away for a while")
+    edge.bird.start()
+    line = agent.wait_log("service dns: announced now (BIRD answered after ", after=mark, timeout=10)
+    wait_first(agent, "All is well", timeout=15)
+    check(agent.text()[mark:].count("service dns: announced now") == 1, "once", line, agent.tail())
 
 
 main(lambda: Site(edges=1, bird_extra=DIRECT))
