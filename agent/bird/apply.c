@@ -101,6 +101,7 @@ static int apply_on_tick(sd_event_source *source, uint64_t us, void *userdata)
 		a->observe_wanted = a->status_wanted = true;
 		if (large || ++a->ticks % APPLY_TICKS_FULL == 0)
 			apply_read_some(a);
+		apply_check_slowly(a);
 	}
 	(void)sd_event_source_set_time_relative(source, ms * 1000);
 	(void)sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);

@@ -14,8 +14,10 @@
  * A refused `configure` (8002: bird.conf is broken, or our fragment is) raises the alarm and is
  * tried again with back-off, at once when the refused file changes or somebody else's `configure`
  * was taken. Health goes on by `disable` and `enable` meanwhile. So that a broken bird.conf is told
- * before a `configure` or a restart of BIRD needs it, a health command is followed, a second later
- * and at most once a minute, by `configure check`, where that is known to be cheap.
+ * before a `configure` or a restart of BIRD needs it, `configure check` follows, a second later and
+ * at most every ten seconds, where that is known to be cheap: a health command, somebody's file in
+ * our folder, somebody's SIGHUP, the first connection, and five minutes in which BIRD read nothing
+ * for us. (What `configure` told another client is told to nobody else.)
  */
 #include "agent/bird/apply_state.h"
 
@@ -161,8 +163,7 @@ static void command_answered(void *userdata, int error, const struct reply *repl
 	size_t first, end;
 
 	a->answered = ++a->moment;
-	commands_count(
-		a, c->enable ? APPLY_COMMAND_ENABLE : APPLY_COMMAND_DISABLE, c->sent, reply);
+	commands_count(a, c->enable ? APPLY_COMMAND_ENABLE : APPLY_COMMAND_DISABLE, c->sent, reply);
 	if (reply)
 		command_confirm(a, c, reply);
 	if (reply && reply->code != 0 && reply->code != 8003)
@@ -186,16 +187,26 @@ static void command_answered(void *userdata, int error, const struct reply *repl
 	apply_round_soon(a);
 }
 
-static void command_check_later(struct apply *a)
+void apply_check_soon(struct apply *a)
 {
-	struct monotime now = clock_monotime();
-
 	if (a->configure_took_ms != UINT64_MAX && a->configure_took_ms > APPLY_CHECK_COST_MS)
 		return;
-	if (monotime_is_never(a->check_at) &&
-		(a->check_last.us == 0 ||
-			monotime_since_us(a->check_last, now) > APPLY_CHECK_EVERY_MS * 1000ULL))
-		a->check_at = monotime_add_ms(now, APPLY_CHECK_AFTER_MS);
+	if (!monotime_is_never(a->check_at))
+		return;
+	a->check_at = monotime_add_ms(clock_monotime(), APPLY_CHECK_AFTER_MS);
+	if (a->check_last.us > 0)
+		a->check_at = monotime_max(
+			a->check_at, monotime_add_ms(a->check_last, APPLY_CHECK_EVERY_MS));
+	apply_wake_at(a, a->check_at);
+}
+
+void apply_check_slowly(struct apply *a)
+{
+	/* While it refuses, the retries look. */
+	if (a->refusals == 0 && (a->configure_sent.us == 0 ||
+					monotime_since_us(a->configure_sent, clock_monotime()) >
+						APPLY_CHECK_SLOWLY_MS * 1000ULL))
+		apply_check_soon(a);
 }
 
 static void command_send(struct apply *a, bool enable, const char *pattern)
@@ -234,7 +245,7 @@ static void command_send(struct apply *a, bool enable, const char *pattern)
 		if (p->seen != PLAN_SEEN_ABSENT)
 			p->seen = enable ? PLAN_SEEN_UP : PLAN_SEEN_DOWN;
 	}
-	command_check_later(a);
+	apply_check_soon(a);
 }
 
 void apply_send_disable(struct apply *a, const char *pattern)

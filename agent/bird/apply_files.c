@@ -38,6 +38,14 @@ static bool files_service_of(const char *file, char ret[NAMES_SERVICE_MAX + 1])
 	return true;
 }
 
+/* By what bird.conf is told to include: "*.conf" means no hidden file. */
+static bool files_is_included(const char *file)
+{
+	size_t n = strlen(file);
+
+	return file[0] != '.' && n >= 5 && strcmp(file + n - 5, ".conf") == 0;
+}
+
 static struct apply_service *files_find(const struct apply *a, const char *name)
 {
 	for (size_t i = 0; i < a->n_services; i++)
@@ -372,10 +380,9 @@ static void files_look_at(struct apply *a, const char *file)
 	struct files_orphan orphan = {.apply = a};
 	_cleanup_buffer_ struct buffer text = {0};
 	char service[NAMES_SERVICE_MAX + 1];
-	size_t n = strlen(file);
 
 	buffer_init(&text, FRAGMENT_TEXT_MAX);
-	if (file[0] == '.' || n < 5 || strcmp(file + n - 5, ".conf") != 0)
+	if (!files_is_included(file))
 		return;
 	if (files_service_of(file, service)) {
 		if (files_find(a, service))
@@ -432,9 +439,11 @@ static void files_on_event(struct apply *a, const struct inotify_event *e)
 	}
 	if (e->mask & (IN_CLOSE_WRITE | IN_MOVED_TO))
 		files_look_at(a, e->name);
-	/* Perhaps somebody repaired what BIRD refused. */
+	/* Perhaps somebody repaired what BIRD refused, or made what it will refuse. */
 	if (a->refused && (e->mask & (IN_CLOSE_WRITE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE)))
 		apply_retry_now(a, e->name);
+	else if (files_is_included(e->name))
+		apply_check_soon(a);
 	apply_round_soon(a);
 }
 

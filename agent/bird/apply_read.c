@@ -731,6 +731,9 @@ void apply_read_push(struct apply *a, const char *text)
 	char name[NAMES_MAX];
 
 	advise_push(a->advise, text);
+	if (strstr(text,
+		    "by SIGHUP")) /* whose errors are in BIRD's log alone (sysdep/unix/main.c) */
+		apply_check_soon(a);
 	if (observe_our_name(text, name)) {
 		p = apply_find(a, name);
 		/* Our own command's echo. */

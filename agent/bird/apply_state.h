@@ -58,7 +58,8 @@
 #define APPLY_RETRY_MIN_MS 1000	   /* after a refused `configure`, doubling */
 #define APPLY_RETRY_MAX_MS 60000
 #define APPLY_CHECK_AFTER_MS 1000 /* `configure check` behind a health command: see commands */
-#define APPLY_CHECK_EVERY_MS 60000
+#define APPLY_CHECK_EVERY_MS 10000
+#define APPLY_CHECK_SLOWLY_MS 300000
 #define APPLY_CHECK_COST_MS 10
 #define APPLY_NAMED_MAX 64 /* sessions, and other announcers, that explain tells by name */
 
@@ -387,6 +388,8 @@ void apply_send_enable(struct apply *a, const char *pattern);
 void apply_send_configure(struct apply *a);
 void apply_send_status(struct apply *a);
 void apply_send_check(struct apply *a);
+void apply_check_soon(struct apply *a);	  /* bird.conf may be broken */
+void apply_check_slowly(struct apply *a); /* on each tick: it was not looked at for long */
 void apply_commands_lost(struct apply *a);
 int apply_commands_init(struct apply *a); /* 0 or -ENOMEM */
 void apply_commands_done(struct apply *a);

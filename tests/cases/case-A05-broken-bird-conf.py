@@ -7,6 +7,7 @@ on the router's wire or table.
 
 import os
 import re
+import signal
 import time
 
 from lib.case import check, eventually, main
@@ -182,9 +183,37 @@ def test_alarm_without_need(site):
     settled(edge)
     edge.break_bird_conf("more nonsense;\n")
     live(site, edge)
-    wait_alarm(edge, f"{edge.bird.conf}:1:")
+    wait_alarm(edge, f"{edge.bird.conf}:1:", timeout=15)
     edge.repair_bird_conf()
     eventually(lambda: alarm(edge) == "", 10, lambda: f"no alarm: {alarm(edge)!r}")
+
+
+def test_latent(site):
+    """Nothing happens at all, and a restart of BIRD would be an outage: a bird.conf that was broken before
+    the agent started, somebody's file in our folder, a refused SIGHUP. Nobody loses a route."""
+    edge = site.edges[0]
+    settled(edge)
+    begun = time.time()
+    edge.agent.stop(number=signal.SIGUSR2)
+    edge.break_bird_conf("older nonsense;\n")
+    edge.agent.start()
+    wait_alarm(edge, f"{edge.bird.conf}:1:", "not a file of ours")
+    edge.repair_bird_conf()
+    eventually(lambda: alarm(edge) == "", 5, lambda: f"no alarm: {alarm(edge)!r}")
+    path = os.path.join(edge.fragments, "zz-mine.conf")
+    write(path, "oops\n")
+    wait_alarm(edge, "zz-mine.conf:1:", "in our folder, but not a file of ours", timeout=15)
+    os.unlink(path)
+    eventually(lambda: alarm(edge) == "", 5, lambda: f"no alarm: {alarm(edge)!r}")
+    edge.break_bird_conf("nonsense by SIGHUP;\n")
+    edge.bird.process.send_signal(signal.SIGHUP)
+    wait_alarm(edge, f"{edge.bird.conf}:1:", "not a file of ours", timeout=15)
+    edge.repair_bird_conf()
+    eventually(lambda: alarm(edge) == "", 5, lambda: f"no alarm: {alarm(edge)!r}")
+    settled(edge)
+    sent = edge.agent.status()["bird"]["commands_sent"]
+    check(sent == 0, "nothing was sent that changes anything", sent)
+    check(not [e for e in site.wire.since(begun) if e.kind == "withdraw"], "nobody lost a route")
 
 
 main(make_site)

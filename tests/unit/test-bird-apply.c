@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
-#include "agent/bird/apply.h"
+#include "agent/bird/apply_state.h"
 #include "agent/system/log.h"
 #include "tests/unit/fake-bird.h"
 #include "tests/unit/loop.h"
@@ -613,6 +613,112 @@ START_TEST (test_fragment_repaired) {
 }
 END_TEST
 
+/* ---- a bird.conf that BIRD would refuse, while nobody needs it ---- */
+
+/* What is under way behind `begin` is over: from here on, nothing but the trigger checks. */
+static void check_long_ago(void)
+{
+	apply->check_at = MONOTIME_NEVER;
+	apply->check_last = MONOTIME_ZERO;
+	apply->configure_sent = clock_monotime();
+	bird.n_check = 0;
+}
+
+static void refuse(const char *file)
+{
+	static char text[400];
+
+	(void)snprintf(
+		text, sizeof(text), "%s:1:1 syntax error, unexpected CF_SYM_UNDEFINED", file);
+	bird.refuse = text;
+}
+
+static bool has_alarm(const char *words)
+{
+	return strstr(apply_status(apply)->alarm, words) != NULL;
+}
+
+/* Somebody's file in our folder: looked at within two seconds, gone with its cure; not each time.
+ */
+START_TEST (test_check_follows_a_strange_file) {
+	char path[300];
+
+	begin(1);
+	check_long_ago();
+	(void)snprintf(path, sizeof(path), "%s/zz-mine.conf", folder);
+	refuse(path);
+	write_fragment("zz-mine", "oops\n");
+	ck_assert(LOOP_UNTIL(event, has_alarm("in our folder, but not a file of ours"), 2000));
+	ck_assert_uint_eq(bird.n_check, 1);
+	bird.refuse = NULL;
+	write_fragment("zz-mine", "# mended\n");
+	ck_assert(LOOP_UNTIL(event, apply_status(apply)->alarm[0] == '\0', 2000));
+	ck_assert_uint_eq(bird.n_configure, 1);
+	bird.n_check = 0;
+	for (unsigned i = 0; i < 15; i++) {
+		write_fragment("zz-mine", "# and again\n");
+		LOOP_FOR(event, 100);
+	}
+	ck_assert_uint_eq(bird.n_check, 0);
+	/* Ten seconds after the last one it is. */
+	ck_assert(!monotime_is_never(apply->check_at));
+	ck_assert_uint_gt(apply->check_at.us, clock_monotime().us + 5000000);
+	/* What bird.conf does not include is nobody's business. */
+	check_long_ago();
+	write_fragment(".zz-mine", "oops\n");
+	(void)snprintf(path, sizeof(path), "%s/zz-mine.conf~", folder);
+	fclose(fopen(path, "we"));
+	LOOP_FOR(event, 50);
+	ck_assert(monotime_is_never(apply->check_at));
+}
+END_TEST
+
+START_TEST (test_check_follows_a_sighup) {
+	begin(1);
+	check_long_ago();
+	refuse("/etc/bird/bird.conf");
+	fake_push(&bird, "Reconfiguration requested by SIGHUP");
+	ck_assert(LOOP_UNTIL(event, has_alarm("/etc/bird/bird.conf:1:1"), 2000));
+	ck_assert_uint_eq(bird.n_check, 1);
+}
+END_TEST
+
+/* Nothing happens at all; and where a check is dear, nothing does indeed. */
+START_TEST (test_check_on_a_slow_timer) {
+	begin(1);
+	check_long_ago();
+	refuse("/etc/bird/bird.conf");
+	LOOP_FOR(event, 2500);
+	ck_assert_uint_eq(bird.n_check, 0);
+	apply->configure_took_ms = APPLY_CHECK_COST_MS + 1;
+	apply->configure_sent.us -= APPLY_CHECK_SLOWLY_MS * 1000ULL;
+	LOOP_FOR(event, 2500);
+	ck_assert_uint_eq(bird.n_check, 0);
+	apply->configure_took_ms = APPLY_CHECK_COST_MS;
+	ck_assert(LOOP_UNTIL(event, has_alarm("/etc/bird/bird.conf:1:1"), 3000));
+	ck_assert_uint_eq(bird.n_check, 1);
+	bird.refuse = NULL;
+	ck_assert(LOOP_UNTIL(event, apply_status(apply)->alarm[0] == '\0', 3000));
+	ck_assert_uint_eq(bird.n_configure, 1);
+}
+END_TEST
+
+/* An agent that finds all as it is to be sends no configure; it looks all the same. */
+START_TEST (test_check_after_a_start) {
+	begin(1);
+	apply_free(apply);
+	apply = NULL;
+	bird.n_configure = 0;
+	refuse("/etc/bird/bird.conf");
+	start_apply();
+	ck_assert(LOOP_UNTIL(event, is_ready, 2000));
+	want_all(PREFIX_WANTED_ANNOUNCE);
+	ck_assert(LOOP_UNTIL(event, has_alarm("/etc/bird/bird.conf:1:1"), 4000));
+	ck_assert_uint_eq(bird.n_configure, 0);
+	ck_assert(is_up(0));
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("bird/apply");
@@ -646,6 +752,10 @@ int main(void)
 	tcase_add_test(tc, test_fight);
 	tcase_add_test(tc, test_elsewhere);
 	tcase_add_test(tc, test_fragment_repaired);
+	tcase_add_test(tc, test_check_follows_a_strange_file);
+	tcase_add_test(tc, test_check_follows_a_sighup);
+	tcase_add_test(tc, test_check_on_a_slow_timer);
+	tcase_add_test(tc, test_check_after_a_start);
 	suite_add_tcase(suite, tc);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_NORMAL);
