@@ -25,8 +25,8 @@ static enum apply_known explain_loaded(const struct apply *a, const struct apply
 	return p->loaded == p->body ? APPLY_YES : APPLY_NO;
 }
 
-static void explain_protocol(
-	const struct apply *a, const struct apply_protocol *p, struct apply_explained_protocol *ret)
+static void explain_protocol(const struct apply *a, const struct apply_protocol *p,
+	const struct apply_prefix *prefix, struct apply_explained_protocol *ret)
 {
 	bool believed = p->command == 0 && p->seen != PLAN_SEEN_UNKNOWN;
 
@@ -36,6 +36,8 @@ static void explain_protocol(
 		.want_up = p->want == PLAN_WANT_UP,
 		.seen = believed ? p->seen : p->last_seen,
 		.loaded = explain_loaded(a, p),
+		.has_weight = prefix->sessions_version != 0 && prefix->has_weight[p->last_resort],
+		.weight = prefix->weight[p->last_resort],
 	};
 	if (a->status.link != APPLY_LINK_UP)
 		ret->seen = PLAN_SEEN_UNKNOWN;
@@ -121,7 +123,8 @@ void apply_explain(
 	for (size_t i = 0; i < s->n_protocols; i++)
 		if (apply_protocol_holds(s->protocols[i], prefix) &&
 			ret->n_protocols < ELEMENTSOF(ret->protocols))
-			explain_protocol(a, s->protocols[i], &ret->protocols[ret->n_protocols++]);
+			explain_protocol(
+				a, s->protocols[i], p, &ret->protocols[ret->n_protocols++]);
 	explain_step(a, s, prefix, ret);
 }
 

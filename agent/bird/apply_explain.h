@@ -33,6 +33,8 @@ struct apply_explained_protocol {
 	bool want_up;
 	enum plan_seen seen;	 /* UNKNOWN while BIRD is away */
 	enum apply_known loaded; /* what BIRD holds of it is what is wanted */
+	bool has_weight;	 /* its route for the prefix was read, with the */
+	uint32_t weight;
 };
 
 struct apply_explained {

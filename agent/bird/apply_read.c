@@ -413,6 +413,8 @@ static void job_route(void *userdata, const struct observe_route *route)
 		if (strcmp(p->name, route->protocol) != 0 || !apply_protocol_holds(p, job->prefix))
 			continue;
 		job->present[p->last_resort] = true;
+		job->has_weight[p->last_resort] = route->has_weight;
+		job->weight[p->last_resort] = route->weight;
 		job->matches[p->last_resort] = observe_route_matches(
 			route, &s->config->prefixes[job->prefix], p->last_resort);
 	}
@@ -529,6 +531,8 @@ static void job_tell_explained(const struct apply_job *job, struct apply_prefix 
 	prefix->others = job->others;
 	prefix->others_best = job->others_best;
 	prefix->more_others = job->more_others;
+	memcpy(prefix->has_weight, job->has_weight, sizeof(prefix->has_weight));
+	memcpy(prefix->weight, job->weight, sizeof(prefix->weight));
 }
 
 static void job_tell(struct apply_job *job)

@@ -114,6 +114,8 @@ struct apply_prefix {
 	uint64_t exported_to, carried_by; /* a bit for each of the first sessions */
 	uint64_t others, others_best;	  /* a bit for each of apply.others */
 	bool more_others;
+	bool has_weight[2]; /* the protocol's route and the twin's, */
+	uint32_t weight[2]; /* as BIRD has it */
 };
 
 struct apply_service {
@@ -177,6 +179,8 @@ struct apply_job {
 	unsigned left;
 	bool failed;
 	bool matches[2], present[2]; /* the protocol's and the twin's route */
+	bool has_weight[2];
+	uint32_t weight[2];
 	/* Of the table that is being read: */
 	char table[NAMES_MAX], table_best[NAMES_MAX];
 	bool table_ours;

@@ -328,7 +328,24 @@ static bool is_otherwise(const json_t *protocol)
 	return state[0] && (strcmp(state, "up") == 0) != explain_is(protocol, "wanted", "up");
 }
 
-static void say_protocol(struct buffer *b, const char *name, const json_t *protocol)
+/* Which weight it has, where that is known, for that is what is asked next. */
+static void say_loaded_otherwise(struct buffer *b, const json_t *protocol, const json_t *prefix)
+{
+	bool twin = json_is_true(explain_get(protocol, "last_resort"));
+	long long has = explain_number(protocol, "weight"),
+		  wanted = explain_number(prefix, "weight");
+
+	say(b, ", LOADED WITH OTHER ATTRIBUTES than wanted");
+	if (twin || !json_is_integer(explain_get(protocol, "weight")))
+		return;
+	if (has == wanted)
+		say(b, " (not the weight, which is %lld: prepending or communities)", has);
+	else
+		say(b, " (weight %lld, wanted %lld)", has, wanted);
+}
+
+static void say_protocol(
+	struct buffer *b, const char *name, const json_t *protocol, const json_t *prefix)
 {
 	const char *state = explain_text(protocol, "state"),
 		   *wanted = explain_text(protocol, "wanted");
@@ -342,7 +359,7 @@ static void say_protocol(struct buffer *b, const char *name, const json_t *proto
 	}
 	say(b, "protocol %s is %s", name, state);
 	if (json_is_false(loaded))
-		say(b, ", LOADED WITH OTHER ATTRIBUTES than wanted");
+		say_loaded_otherwise(b, protocol, prefix);
 	else if (json_is_true(loaded))
 		say(b, ", loaded as wanted");
 	if (is_otherwise(protocol))
@@ -398,7 +415,7 @@ static enum text_colour say_bird(
 			(void)snprintf(pattern, sizeof(pattern), "redshank:%.32s:*%s",
 				e->service_name,
 				json_is_true(explain_get(protocol, "last_resort")) ? ":last" : "");
-			say_protocol(b, single ? name : pattern, protocol);
+			say_protocol(b, single ? name : pattern, protocol, prefix);
 			if (is_otherwise(protocol))
 				colour = TEXT_RED;
 		}

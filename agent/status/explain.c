@@ -316,6 +316,10 @@ static void put_protocols(struct document *d, const struct apply_explained *e)
 		json_write_string(w, "wanted", p->want_up ? "up" : "down");
 		json_write_string(w, "state", explain_seen(p->seen));
 		document_put_known(w, "loaded", p->loaded);
+		if (p->has_weight)
+			json_write_number(w, "weight", p->weight);
+		else
+			json_write_null(w, "weight");
 		json_write_bool(w, "last_resort", p->last_resort);
 		json_close(w);
 	}

@@ -250,7 +250,7 @@ def test_bird_conf_broken(site):
     agent.reload()
     document, text = wait_explained(agent, DNS, "BIRD refuses its configuration; tried when its file is saved, or in")
     check("bird.conf:1:" in text, "BIRD's own words", text)
-    check("LOADED WITH OTHER ATTRIBUTES than wanted" in text, "what BIRD holds", text)
+    check("LOADED WITH OTHER ATTRIBUTES than wanted (weight 100, wanted 77)" in text, "what BIRD holds", text)
     check("announced, but with an older weight or older attributes than wanted." in text, "state", text)
     check("77, the service's own." in text, "what is wanted", text)
     check("configure_retry" in whats(document, "dns", DNS), "next", document)

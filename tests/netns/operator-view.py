@@ -192,4 +192,14 @@ def test_frozen(site):
     check(agent.text()[mark:].count("service dns: announced now") == 1, "once", line, agent.tail())
 
 
+def test_address(site):
+    """An address that was taken from the host: the first line says which."""
+    edge, agent = site.edges[0], healthy(site)
+    edge.remove_address("192.0.2.80")
+    line = wait_first(agent, "TROUBLE (redshankctl explain web): web", "192.0.2.80/32 has no address on this host")
+    check("dns" not in line, "only that", line)
+    edge.add_address("192.0.2.80")
+    wait_first(agent, "All is well", timeout=10)
+
+
 main(lambda: Site(edges=1, bird_extra=DIRECT))

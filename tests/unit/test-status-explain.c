@@ -332,8 +332,12 @@ START_TEST (protocols_sessions_and_others) {
 	fake_exports[2] = fake_exports[3] = APPLY_EXPORT_NO_FAMILY;
 	fake_others[0] = "direct1";
 	fake_others[1] = "ibgp";
-	fake_explained.protocols[1] = (struct apply_explained_protocol){
-		.name = "twin", .last_resort = true, .seen = PLAN_SEEN_ABSENT, .loaded = APPLY_NO};
+	fake_explained.protocols[1] = (struct apply_explained_protocol){.name = "twin",
+		.last_resort = true,
+		.seen = PLAN_SEEN_ABSENT,
+		.loaded = APPLY_NO,
+		.has_weight = true,
+		.weight = 65535};
 	fake_explained.n_protocols = 2;
 	d = make("dns", true);
 	ck_assert(json_is_false(at(d, "sessions", "d", "up", NULL)));
@@ -349,6 +353,9 @@ START_TEST (protocols_sessions_and_others) {
 	ck_assert(json_is_true(at(PREFIX("protocols"), "redshank:dns:x", "loaded", NULL)));
 	ck_assert_text(at(PREFIX("protocols"), "twin", "state", NULL), "absent");
 	ck_assert(json_is_false(at(PREFIX("protocols"), "twin", "loaded", NULL)));
+	ck_assert(json_is_null(at(PREFIX("protocols"), "redshank:dns:x", "weight", NULL)));
+	ck_assert_int_eq(
+		json_integer_value(at(PREFIX("protocols"), "twin", "weight", NULL)), 65535);
 	ck_assert(json_is_true(at(PREFIX("protocols"), "twin", "last_resort", NULL)));
 	json_decref(d);
 
