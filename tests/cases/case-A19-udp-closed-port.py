@@ -106,11 +106,11 @@ def test_behind_a_firewall(site):
     agent = use(site, {"send-only": ask(9, CLIENT), "expect": ask(9, CLIENT, expect="pong")})
     expect(agent, "send-only", "down", f"{CLIENT} port 9: port unreachable")
     expect(agent, "expect", "down", f"{CLIENT} port 9: port unreachable")
-    site.client.ip("rule add pref 100 ipproto icmp blackhole")
+    site.client.ip("rule add pref 100 ipproto 1 blackhole")
     expect(agent, "send-only", "up", WEAK)
     until(lambda: "timeout" in agent.check("dns", "expect")["reason"], 5, "a timeout")
     check(agent.check("dns", "expect")["state"] == "down", "still down")
-    site.client.ip("rule del pref 100 ipproto icmp blackhole")
+    site.client.ip("rule del pref 100 ipproto 1 blackhole")
     expect(agent, "send-only", "down", "port unreachable")
 
 

@@ -25,6 +25,11 @@ BOOT = (
 )
 
 
+def root_is_a_mount():
+    with open("/proc/self/mountinfo", encoding="utf-8") as f:
+        return any(line.split()[4] == "/" for line in f)
+
+
 class Machine:
     """`files`: text by absolute path in the machine, read-only there. `binds`: (host, machine) paths.
     `tree`: a Debian of its own instead of the host's /usr; what is changed in there is forgotten."""
@@ -32,6 +37,8 @@ class Machine:
     def __init__(self, files=None, binds=(), lab=None, tree=None):
         if not find("systemd-nspawn"):
             raise Cannot("not installed: systemd-container")
+        if not root_is_a_mount():
+            raise Cannot("/ is no mount of its own (a plain chroot), so systemd-nspawn cannot use it")
         if not all(os.access(path, os.W_OK) for path in HIERARCHIES):
             raise Cannot(f"no cgroup hierarchy to write to ({', '.join(HIERARCHIES)})")
         self.own_lab = lab is None
