@@ -8,6 +8,7 @@
   4. No words of unfinished work.
   5. The top level holds what it says and nothing else, so that everything of one kind lies in one
      room.
+  6. A relative link in a page leads somewhere.
 
 usage: style.py ROOT
 """
@@ -19,6 +20,7 @@ ROOT = pathlib.Path(sys.argv[1])
 FOLDERS = ("agent", "probes", "tests")
 OUTSIDE = re.compile(r'#include <(systemd|curl|libmnl|jansson|microhttpd|ldns|time\.h|stdio\.h|unistd)')
 UNFINISHED = re.compile(r"\b(TO" r"DO|FIX" r"ME|XX" r"X|HA" r"CK)\b")
+LINK = re.compile(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)")
 UNSET = re.compile(r"^\s+_cleanup_\w*(\([^)]*\))?_?\s[^=;(]*;")
 TOP_LEVEL = {"agent", "probes", "bird-templates", "systemd", "tests", "docs", "build", "CMakeLists.txt",
              "CMakePresets.json", "README.md", "NEWS.md", "LICENSE"}
@@ -67,6 +69,11 @@ def main():
         for number, line in enumerate(lines, 1):
             if UNFINISHED.search(line):
                 complain(path, number, f"a word of unfinished work: {line.strip()}")
+    for path in [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]:
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+            for link in LINK.findall(line):
+                if not (path.parent / link).exists():
+                    complain(path, number, f"a link that leads nowhere: {link}")
     for path in ROOT.iterdir():
         if path.name not in TOP_LEVEL and not path.name.startswith("."):
             complain(path, 1, "does not belong at the top level")
