@@ -10,7 +10,6 @@
 
 BIRD_TREES=build/birds
 BIRD_SUITES="trixie:bird2 forky:bird2 trixie:bird3 forky:bird3"
-BIRD_MIRROR=${REDSHANK_MIRROR:-http://deb.debian.org/debian}
 
 # bird_tree SUITE PACKAGE: makes the tree unless it is there; prints the path of the starter.
 # It is called as BIRD's program is: that is its name in ps and in what BIRD logs.
@@ -22,7 +21,7 @@ bird_tree()
 		mkdir -p "$BIRD_TREES"
 		# A mirror that is a snapshot has a Release file that is signed, and past its date.
 		mmdebstrap --quiet --mode=root --variant=extract --include="$2" \
-			--aptopt='Acquire::Check-Valid-Until "false"' "$1" "$tree.new" "$BIRD_MIRROR" >&2 ||
+			--aptopt='Acquire::Check-Valid-Until "false"' "$1" "$tree.new" "$(debian_mirror)" >&2 ||
 			{ rm -rf "$tree.new"; die "no tree of $2 from Debian $1"; }
 		mv "$tree.new" "$tree"
 		bird_starter "$tree"

@@ -127,7 +127,7 @@ class MachineSite(Site):
         self.wire = Wire(self.router, {"edge1": "edge1", "edge2": "edge2"})
 
     def _files(self, extra):
-        bird = birds.edge_config(self.machine_host_stub(), 1, "/run/redshank/bird", "/opt/redshank.conf", extra)
+        bird = birds.edge_config(self.paths_inside(), 1, "/run/redshank/bird", "/opt/redshank.conf", extra)
         files = {
             "/etc/bird/bird.conf": bird,
             "/etc/bird/envvars": "BIRD_RUN_USER=bird\nBIRD_RUN_GROUP=bird\nBIRD_ARGS=\n",
@@ -145,7 +145,7 @@ class MachineSite(Site):
         return files
 
     @staticmethod
-    def machine_host_stub():
+    def paths_inside():
         """Paths as they are inside the machine, for the parts of bird.conf that name some."""
 
         class Inside:

@@ -7,7 +7,6 @@
 
 PACKAGE_TREE=build/package-tree
 PACKAGE_SUITE=bookworm
-PACKAGE_MIRROR=${REDSHANK_MIRROR:-http://deb.debian.org/debian}
 PACKAGE_HOLDS="systemd-sysv,dbus,init-system-helpers,procps,iproute2,bird2,nsd,bash-completion,zsh,man-db"
 
 # package_build: prints the path of the .deb of build/release
@@ -28,7 +27,7 @@ package_tree()
 		mkdir -p build
 		mmdebstrap --quiet --mode=root --variant=minbase --include="$holds" \
 			--aptopt='Acquire::Check-Valid-Until "false"' \
-			"$PACKAGE_SUITE" "$PACKAGE_TREE" "$PACKAGE_MIRROR" >&2 || die "no tree of Debian $PACKAGE_SUITE"
+			"$PACKAGE_SUITE" "$PACKAGE_TREE" "$(debian_mirror)" >&2 || die "no tree of Debian $PACKAGE_SUITE"
 		echo "$holds" >"$PACKAGE_TREE.holds"
 	fi
 	echo "$PWD/$PACKAGE_TREE"

@@ -120,3 +120,16 @@ build()
 		fi
 	) 8<CMakePresets.json
 }
+
+# The mirror that this machine's apt uses for Debian itself, for trees of other suites; REDSHANK_MIRROR
+# names another one.
+debian_mirror()
+{
+	if [ -n "${REDSHANK_MIRROR:-}" ]; then
+		echo "$REDSHANK_MIRROR"
+		return
+	fi
+	# shellcheck disable=SC2016 # apt's own format, not the shell's
+	apt-get indextargets --format '$(REPO_URI) $(LABEL) $(ORIGIN)' 'Created-By: Packages' 2>/dev/null |
+		awk '$2 == "Debian" { sub(/\/$/, "", $1); print $1; exit }'
+}

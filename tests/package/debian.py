@@ -41,7 +41,7 @@ class PackageSite(MachineSite):
 
     def _files(self, extra):
         bird = birds.edge_config(
-            self.machine_host_stub(), 1, "/run/redshank/bird", "/usr/share/redshank/bird/redshank.conf", extra
+            self.paths_inside(), 1, "/run/redshank/bird", "/usr/share/redshank/bird/redshank.conf", extra
         )
         return {"/etc/bird/bird.conf": bird, "/etc/nsd/nsd.conf": NSD, "/etc/nsd/example.net.zone": ZONE}
 
