@@ -31,7 +31,10 @@
 #include "agent/base/clock.h"
 #include "agent/base/printable.h"
 
-#define ACCURACY_US 1000
+/* A hung service's time on the wire is the sum of a start and `fall` deadlines: these are exact,
+ * and cost nothing while services answer. Starts may share a wake-up. */
+#define START_ACCURACY_US 250
+#define DEADLINE_ACCURACY_US 50
 #define LATE_US 100000
 /* Waking up costs as much as an attempt, so a few of them share it. */
 #define SPREAD_STEP_MS 25
@@ -229,11 +232,11 @@ static int on_deadline(sd_event_source *s, uint64_t usec, void *userdata)
 	return 0;
 }
 
-static int add_timer(sd_event *event, sd_event_source **ret, int64_t priority, const char *name,
-	sd_event_time_handler_t handler, void *userdata)
+static int add_timer(sd_event *event, sd_event_source **ret, int64_t priority, uint64_t accuracy_us,
+	const char *name, sd_event_time_handler_t handler, void *userdata)
 {
 	int e = sd_event_add_time(
-		event, ret, CLOCK_BOOTTIME, UINT64_MAX, ACCURACY_US, handler, userdata);
+		event, ret, CLOCK_BOOTTIME, UINT64_MAX, accuracy_us, handler, userdata);
 
 	if (e < 0)
 		return e;
@@ -266,12 +269,12 @@ int run_check_new(struct run_check **ret, const struct probe_type *type, const v
 	r->timeout_us = timeout_ms * 1000;
 	r->started = first;
 	r->began = MONOTIME_NEVER;
-	e = add_timer(
-		host->event, &r->start_source, PROBE_PRIORITY_START, "check-start", on_start, r);
+	e = add_timer(host->event, &r->start_source, PROBE_PRIORITY_START, START_ACCURACY_US,
+		"check-start", on_start, r);
 	if (e < 0)
 		return e;
-	e = add_timer(host->event, &r->deadline_source, PROBE_PRIORITY_DEADLINE, "check-deadline",
-		on_deadline, r);
+	e = add_timer(host->event, &r->deadline_source, PROBE_PRIORITY_DEADLINE,
+		DEADLINE_ACCURACY_US, "check-deadline", on_deadline, r);
 	if (e < 0)
 		return e;
 	/* A failure is told at the first start, which tries again. */
