@@ -246,33 +246,6 @@ def _name_of_2(attribute):
     return re.sub("^(bgp|ospf)_", lambda found: found.group(1).upper() + ".", attribute)
 
 
-def tail(self, n=15):
-        return "".join(f"{tail(path, n)}" for path in (self.log, self.host.path("bird.out")))
-
-
-def parse_routes(reply):
-    """Routes from the reply of `show route ... all`."""
-    found = []
-    for code, text in reply.lines:
-        if code == "1007":
-            head = re.search(r"(?:^|\s)\w+ \[(\S+) [^\]]*\]\s*(\*?)", text)
-            via = re.search(r"via (\S+)", text)
-            if head:
-                found.append(Route(head.group(1), head.group(2) == "*"))
-            elif via and found and not found[-1].gateway:
-                found[-1].gateway = via.group(1)
-        elif code == "1012" and found:
-            key, colon, value = text.strip().partition(":")
-            if colon:
-                found[-1].attributes[_name_of_2(key)] = value.strip()
-    return found
-
-
-def _name_of_2(attribute):
-    """What BIRD 3 calls bgp_med and bgp_path was BGP.med and BGP.as_path."""
-    return "BGP.as_path" if attribute == "bgp_path" else re.sub("^bgp_", "BGP.", attribute)
-
-
 def tail(path, n):
     """The last n lines of a file; "" when there is none."""
     try:

@@ -9,6 +9,7 @@
   5. The top level holds what it says and nothing else, so that everything of one kind lies in one
      room.
   6. A relative link in a page leads somewhere.
+  7. No function of a Python file is defined twice at its top level: the second silently wins.
 
 usage: style.py ROOT
 """
@@ -69,6 +70,13 @@ def main():
         for number, line in enumerate(lines, 1):
             if UNFINISHED.search(line):
                 complain(path, number, f"a word of unfinished work: {line.strip()}")
+    for path, lines in sources(".py"):
+        defined = set()
+        for number, line in enumerate(lines, 1):
+            found = re.match(r"(?:def|class) (\w+)", line)
+            if found and found.group(1) in defined:
+                complain(path, number, f"{found.group(1)} is defined a second time")
+            defined.update(found.groups() if found else ())
     for path in [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]:
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
             for link in LINK.findall(line):
