@@ -1,0 +1,89 @@
+#ifndef REDSHANK_AGENT_PRIVATE_H
+#define REDSHANK_AGENT_PRIVATE_H
+/*
+ * What the files of the glue share: agent.c (facts, decisions, life), agent_reload.c (a new
+ * configuration, the operators' words), agent_stop.c (leaving), agent_surface.c (what the status
+ * socket shows). Nobody else includes it.
+ */
+#include <signal.h>
+#include <systemd/sd-event.h>
+
+#include "agent/bird/apply.h"
+#include "agent/checks.h"
+#include "agent/control.h"
+#include "agent/core/engine.h"
+#include "agent/status/document.h"
+#include "agent/status/http.h"
+#include "agent/status/tally.h"
+#include "agent/system/addresses.h"
+#include "agent/watchdog.h"
+
+struct agent {
+	sd_event *event;
+	char *config_path;
+	struct config *config;
+	struct engine *engine;
+	struct apply *apply;
+	struct addresses *addresses;
+	struct probe_host host;
+	struct http *http;
+	struct checks *checks;
+	struct watchdog *watchdog;
+	struct tally *tally;
+	uint64_t generation; /* of the configuration */
+	struct control *control;
+	sd_event_source *deadline;
+	sd_event_source *stop_timer;
+	bool ready; /* what BIRD does is known; the engine decides */
+	int early;  /* a HUP or TERM that came before that and is to come again; 0: none */
+	bool stopping;
+	bool withdrew;		/* the stop did, and BIRD was told */
+	bool leaving;		/* nothing is waited for any more but the grace */
+	char config_error[512]; /* why the configuration on disk was refused; "": it was not */
+	struct monotime config_loaded;
+};
+
+/* agent.c */
+
+/* Decides and carries it out: the path of a withdrawal. True when something else is wanted now. */
+bool agent_decide(struct agent *a);
+/* What is wanted of every prefix, into apply; apply_flush() is the caller's. */
+void agent_want_all(struct agent *a);
+/* What the host's addresses say of each prefix, into the engine. */
+void agent_tell_addresses(struct agent *a);
+/* What the check said last; "" before it spoke. */
+const char *agent_check_reason(void *userdata, size_t service, size_t check);
+/* A signal that cannot be acted upon yet is sent again in a second at most. TERM outdoes HUP. */
+int agent_come_again(struct agent *a, int number);
+/* Every check runs now. */
+void agent_check_now(void *userdata);
+
+/* agent_reload.c */
+
+/* The weights that operators gave, into the configuration: apply, engine and status read them
+ * there. True when one is another now. */
+bool agent_weigh(const struct agent *a, struct config *config);
+/* The operators' words have changed. */
+void agent_on_words(void *userdata);
+/* Loads and swaps the configuration. 0 or negative errno, with what is wrong in `problems`; what
+ * ran keeps running then. */
+int agent_reload(void *userdata, struct problems *problems);
+int agent_on_reload(sd_event_source *source, const struct signalfd_siginfo *si, void *userdata);
+
+/* agent_stop.c */
+
+/* TERM, INT: each service by its on_stop. A second one does not wait for BIRD. */
+int agent_on_stop(sd_event_source *source, const struct signalfd_siginfo *si, void *userdata);
+/* USR2: leaves at once, and BIRD keeps what is announced. */
+int agent_on_leave(sd_event_source *source, const struct signalfd_siginfo *si, void *userdata);
+/* BIRD settled, or went away: a stop may be over. */
+void agent_on_changed(void *userdata);
+
+/* agent_surface.c */
+
+/* What the status socket asks of the agent; userdata is the agent. */
+extern const struct http_ops agent_http_ops;
+/* Why nothing can be changed now; NULL: it can. */
+const char *agent_busy(void *userdata);
+
+#endif

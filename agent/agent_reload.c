@@ -1,0 +1,233 @@
+/*
+ * A new configuration, and the operators' words, carried into every module. The new configuration
+ * is built aside: what can fail comes first, then all change together (agent_swap()). A check that
+ * is configured as before keeps its running probe, and the settings that the probe borrowed move
+ * into the new configuration. The old one is freed last.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "agent/agent_private.h"
+#include "agent/base/clock.h"
+#include "agent/system/log.h"
+#include "agent/system/notify.h"
+#include "agent/view.h"
+
+/* The operators' words, into the engine. */
+static void agent_tell_words(struct agent *a)
+{
+	const struct words *words = control_words(a->control);
+	char name[PREFIX_TEXT_MAX];
+
+	for (size_t s = 0; s < a->config->n_services; s++) {
+		const struct config_service *service = &a->config->services[s];
+
+		for (size_t p = 0; p < service->n_prefixes; p++) {
+			const char *prefix = prefix_format(&service->prefixes[p].prefix, name);
+
+			engine_word(a->engine, s, p,
+				words_cover(words, service->name, prefix) ? PREFIX_WORD_DRAINED
+									  : PREFIX_WORD_NONE);
+		}
+	}
+}
+
+/* The weights that operators gave, into the configuration: apply, engine and status read them
+ * there. True when one is another now. */
+bool agent_weigh(const struct agent *a, struct config *config)
+{
+	const struct words *words = control_words(a->control);
+	bool changed = false;
+	char name[PREFIX_TEXT_MAX];
+
+	for (size_t s = 0; s < config->n_services; s++)
+		for (size_t i = 0; i < config->services[s].n_prefixes; i++) {
+			struct config_prefix *p = &config->services[s].prefixes[i];
+			const struct word *word =
+				words_find(words, WORD_WEIGHT, prefix_format(&p->prefix, name));
+			uint32_t weight = word ? word->weight : p->configured_weight;
+
+			changed = changed || p->weight != weight;
+			p->weight = weight;
+		}
+	return changed;
+}
+
+static bool agent_same_text(const char *a, const char *b)
+{
+	return (!a && !b) || (a && b && strcmp(a, b) == 0);
+}
+
+static bool agent_same_sessions(const struct schema_strings *a, const struct schema_strings *b)
+{
+	if (a->n != b->n)
+		return false;
+	for (size_t i = 0; i < a->n; i++)
+		if (strcmp(a->items[i], b->items[i]) != 0)
+			return false;
+	return true;
+}
+
+/* What a reload does not change: the ways in and out of the agent. Said, not ignored. */
+static void agent_warn_fixed(const struct config *old, const struct config *new)
+{
+	if (!agent_same_text(old->bird.socket, new->bird.socket) ||
+		!agent_same_text(old->bird.fragments, new->bird.fragments) ||
+		old->bird.control != new->bird.control ||
+		!agent_same_sessions(&old->bird.sessions, &new->bird.sessions))
+		log_warning("reload: `bird` has changed, which takes a restart of the agent");
+	if (!agent_same_text(old->status.socket, new->status.socket) ||
+		!agent_same_text(old->status.group, new->status.group) ||
+		!agent_same_text(old->status.listen, new->status.listen))
+		log_warning("reload: `status` has changed, which takes a restart of the agent");
+	if (!agent_same_text(old->state, new->state))
+		log_warning("reload: `state` has changed, which takes a restart of the agent");
+}
+
+static void agent_log_problems(const struct problems *problems)
+{
+	for (size_t i = 0; i < problems->n; i++)
+		log_line(problems->items[i].level == PROBLEM_ERROR ? LOG_ERR : LOG_WARNING,
+			"configuration: %s", problems->items[i].text);
+	if (problems->n_dropped > 0)
+		log_error("configuration: and %zu more problems", problems->n_dropped);
+}
+
+/* What the newest load came to: a refused one would keep the agent from its next start. */
+static void agent_note_load(struct agent *a, int r, const struct problems *problems)
+{
+	const char *text = r < 0 ? strerror(-r) : "";
+
+	for (size_t i = 0; r < 0 && problems && i < problems->n; i++) {
+		if (problems->items[i].level != PROBLEM_ERROR)
+			continue;
+		text = problems->items[i].text;
+		break;
+	}
+	(void)snprintf(a->config_error, sizeof(a->config_error), "%s", text);
+	if (r >= 0)
+		a->config_loaded = clock_monotime();
+}
+
+/* Swaps the configuration. Everything that can fail comes before anything changes. */
+static int agent_swap(struct agent *a, struct config *config)
+{
+	_cleanup_(tally_freep) struct tally *tally = NULL;
+	struct config *old = a->config;
+	struct engine_change *engine;
+	struct checks_change *checks;
+	int r;
+
+	(void)agent_weigh(a, config);
+	r = tally_new(&tally, config, a->tally);
+	if (r < 0)
+		return r;
+	r = view_prepare(config, &engine);
+	if (r < 0)
+		return r;
+	r = checks_prepare(a->checks, old, config, &checks);
+	if (r < 0) {
+		engine_change_free(engine);
+		return r;
+	}
+	r = apply_configure(a->apply, config);
+	if (r < 0) {
+		engine_change_free(engine);
+		checks_change_free(checks);
+		return r;
+	}
+	engine_commit(a->engine, engine);
+	checks_commit(a->checks, checks);
+	tally_free(a->tally);
+	a->tally = TAKE_PTR(tally);
+	a->generation++;
+	a->config = config;
+	agent_tell_words(a);
+	agent_tell_addresses(a);
+	(void)agent_decide(a);
+	agent_want_all(a);
+	apply_flush(a->apply);
+	checks_start(a->checks);
+	config_free(old);
+	return 0;
+}
+
+int agent_reload(void *userdata, struct problems *problems)
+{
+	_cleanup_config_ struct config *config = NULL;
+	struct agent *a = userdata;
+	int r;
+
+	notify_reloading();
+	r = config_load(a->config_path, probe_types, &config, problems);
+	agent_log_problems(problems);
+	agent_note_load(a, r, problems);
+	if (r >= 0) {
+		agent_warn_fixed(a->config, config);
+		r = agent_swap(a, config);
+		agent_note_load(a, r, NULL);
+		if (r >= 0)
+			(void)TAKE_PTR(config);
+	}
+	if (r < 0)
+		log_error("reload refused: %s; what ran keeps running",
+			r == -EINVAL ? "the configuration has errors" : strerror(-r));
+	else
+		log_notice("reloaded: watching %zu services", a->config->n_services);
+	notify_ready();
+	return r;
+}
+
+/* The same configuration with other weights: checks go on, fragments are rendered anew. */
+static int agent_reweigh(struct agent *a)
+{
+	struct engine_change *engine;
+	int r;
+
+	r = view_prepare(a->config, &engine);
+	if (r < 0)
+		return r;
+	r = apply_configure(a->apply, a->config);
+	if (r < 0) {
+		engine_change_free(engine);
+		return r;
+	}
+	engine_commit(a->engine, engine);
+	agent_tell_addresses(a);
+	return 0;
+}
+
+void agent_on_words(void *userdata)
+{
+	struct agent *a = userdata;
+	bool reweighed;
+	int r;
+
+	if (!a->ready || a->stopping) /* agent_on_ready() looks again */
+		return;
+	reweighed = agent_weigh(a, a->config);
+	r = reweighed ? agent_reweigh(a) : 0;
+	if (r < 0)
+		log_error("weights: %s; they count from the next reload", strerror(-r));
+	agent_tell_words(a);
+	(void)agent_decide(a);
+	if (reweighed) {
+		agent_want_all(a);
+		apply_flush(a->apply);
+	}
+}
+
+int agent_on_reload(sd_event_source *source, const struct signalfd_siginfo *si, void *userdata)
+{
+	struct agent *a = userdata;
+	struct problems problems;
+
+	if (a->stopping)
+		return 0;
+	if (!a->ready)
+		return agent_come_again(a, SIGHUP);
+	problems_init(&problems);
+	(void)agent_reload(a, &problems);
+	problems_done(&problems);
+	return 0;
+}

@@ -1,0 +1,103 @@
+/*
+ * Stopping and leaving. With TERM the engine wants each service by its on_stop, and the agent stays
+ * until BIRD has done it or the time is over; with USR2 it leaves at once and BIRD keeps what was
+ * true.
+ */
+#include <errno.h>
+
+#include "agent/agent_private.h"
+#include "agent/system/log.h"
+#include "agent/system/notify.h"
+
+#define AGENT_STOP_MAX_MS 5000 /* for BIRD to settle; well below TimeoutStopSec */
+
+/* BIRD did what was wanted of it, or is away: then the fragments say it for when it comes back. */
+static bool agent_may_leave(const struct agent *a)
+{
+	const struct apply_status *status = apply_status(a->apply);
+
+	return status->settled || status->link == APPLY_LINK_AWAY ||
+	       status->link == APPLY_LINK_REFUSED;
+}
+
+static int agent_on_grace_over(sd_event_source *source, uint64_t us, void *userdata)
+{
+	struct agent *a = userdata;
+
+	return sd_event_exit(a->event, 0);
+}
+
+/* The time is over at which a stop leaves in any case: fn is called then. */
+static int agent_stop_timer(struct agent *a, uint64_t ms, sd_event_time_handler_t fn)
+{
+	a->stop_timer = sd_event_source_disable_unref(a->stop_timer);
+	return sd_event_add_time_relative(
+		a->event, &a->stop_timer, CLOCK_BOOTTIME, ms * 1000, 1000, fn, a);
+}
+
+/* Routers have just been told: queries that were on their way are answered before the agent ends,
+ * since what stops after it may be the service. */
+static void agent_leave(struct agent *a)
+{
+	uint64_t grace_ms = a->withdrew ? a->config->stop_grace_ms : 0;
+
+	if (a->leaving)
+		return;
+	a->leaving = true;
+	if (grace_ms == 0 || agent_stop_timer(a, grace_ms, agent_on_grace_over) < 0)
+		(void)sd_event_exit(a->event, 0);
+}
+
+void agent_on_changed(void *userdata)
+{
+	struct agent *a = userdata;
+
+	if (a->stopping && agent_may_leave(a))
+		agent_leave(a);
+}
+
+/* BIRD throws away what lies unread in a socket that was closed, so this is the last word. */
+static int agent_leave_unconfirmed(struct agent *a)
+{
+	log_warning("stop: BIRD has not confirmed the withdrawal; the fragments say it, and "
+		    "`birdc configure` makes BIRD do it");
+	return sd_event_exit(a->event, 0);
+}
+
+static int agent_on_stop_timeout(sd_event_source *source, uint64_t us, void *userdata)
+{
+	return agent_leave_unconfirmed(userdata);
+}
+
+/* TERM, INT. A second one does not wait for BIRD. */
+int agent_on_stop(sd_event_source *source, const struct signalfd_siginfo *si, void *userdata)
+{
+	struct agent *a = userdata;
+
+	if (a->leaving || (!a->ready && a->early == SIGTERM))
+		return sd_event_exit(a->event, 0);
+	if (!a->ready) /* What is announced is not known, and would stay without anybody. */
+		return agent_come_again(a, SIGTERM);
+	if (a->stopping)
+		return agent_leave_unconfirmed(a);
+	log_notice("stopping: each service by its on_stop");
+	a->stopping = true;
+	checks_stop(a->checks);
+	engine_stop(a->engine);
+	a->withdrew = agent_decide(a) && apply_status(a->apply)->link == APPLY_LINK_UP;
+	notify_stopping();
+	if (agent_may_leave(a)) {
+		agent_leave(a);
+		return 0;
+	}
+	return agent_stop_timer(a, AGENT_STOP_MAX_MS, agent_on_stop_timeout);
+}
+
+int agent_on_leave(sd_event_source *source, const struct signalfd_siginfo *si, void *userdata)
+{
+	struct agent *a = userdata;
+
+	log_notice("leaving: BIRD keeps what is announced now");
+	notify_stopping();
+	return sd_event_exit(a->event, 0);
+}

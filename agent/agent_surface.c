@@ -1,0 +1,83 @@
+/* What the status socket shows of the agent, and the changes that come in by it. */
+#include "agent/agent_private.h"
+#include "agent/health.h"
+#include "agent/status/explain.h"
+
+static void agent_check_view(void *userdata, size_t service, size_t check, struct run_view *ret)
+{
+	const struct agent *a = userdata;
+
+	checks_view(a->checks, service, check, ret);
+}
+
+static struct document_facts agent_facts(struct agent *a)
+{
+	return (struct document_facts){
+		.config = a->config,
+		.engine = a->engine,
+		.apply = a->apply,
+		.check_reason = agent_check_reason,
+		.check_view = agent_check_view,
+		.words = control_words(a->control),
+		.userdata = a,
+		.ready = a->ready,
+		.stopping = a->stopping,
+		.config_error = a->config_error,
+		.config_loaded = a->config_loaded,
+	};
+}
+
+static char *agent_status(void *userdata)
+{
+	const struct document_facts facts = agent_facts(userdata);
+
+	return document_status(&facts);
+}
+
+static char *agent_explain(void *userdata, const char *name, bool *ret_found)
+{
+	const struct document_facts facts = agent_facts(userdata);
+
+	return document_explain(&facts, name, ret_found);
+}
+
+const char *agent_busy(void *userdata)
+{
+	const struct agent *a = userdata;
+
+	if (a->stopping)
+		return "the agent is stopping";
+	return a->ready ? NULL : "the agent has just started; ask again in a second";
+}
+
+static char *agent_command(void *userdata, const char *command, const char *body, size_t n,
+	const struct caller *caller, unsigned *ret_status)
+{
+	struct agent *a = userdata;
+
+	return control_command(a->control, command, body, n, caller, ret_status);
+}
+
+static void agent_metrics(void *userdata, struct metrics_facts *ret)
+{
+	struct agent *a = userdata;
+
+	*ret = (struct metrics_facts){
+		.document = agent_facts(a), .tally = a->tally, .generation = a->generation};
+}
+
+static bool agent_health(void *userdata, char text[HTTP_HEALTH_MAX])
+{
+	const struct agent *a = userdata;
+
+	return health_tell(a->checks, a->config, a->ready, a->stopping, text, HTTP_HEALTH_MAX);
+}
+
+const struct http_ops agent_http_ops = {
+	.status = agent_status,
+	.explain = agent_explain,
+	.metrics = agent_metrics,
+	.health = agent_health,
+	.command = agent_command,
+	.commands = control_commands,
+};
