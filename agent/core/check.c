@@ -46,6 +46,7 @@ static bool check_take_gone(struct check *c, struct monotime now)
 {
 	c->streak = 0;
 	c->good_streak = 0;
+	c->dead = true;
 	return check_turn(c, CHECK_STATE_DOWN, now);
 }
 
@@ -53,6 +54,7 @@ static bool check_take_good(struct check *c, enum check_state state, struct mono
 {
 	if (c->good_streak < c->settings.rise)
 		c->good_streak++;
+	c->dead = false;
 
 	if (state == CHECK_STATE_DOWN && ++c->streak < c->settings.rise)
 		return check_turn(c, CHECK_STATE_DOWN, now);

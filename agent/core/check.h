@@ -39,6 +39,7 @@ struct check_settings {
 struct check {
 	struct check_settings settings;
 	enum check_state state;
+	bool dead;	       /* down by a death, and nothing good was heard since */
 	unsigned streak;       /* outcomes in a row that speak against `state`; 0: settled */
 	unsigned good_streak;  /* good outcomes in a row, saturating at rise */
 	uint64_t history;      /* CHECK_HISTORY_LENGTH outcomes of two bits */

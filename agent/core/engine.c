@@ -37,6 +37,7 @@ struct engine {
 	uint64_t coalesce_ms;
 	struct monotime window; /* when it closes; never: no announcement waits */
 	bool stopping;
+	bool frozen;
 };
 
 struct engine *engine_new(void)
@@ -169,6 +170,7 @@ void engine_found(struct engine *e, size_t service, size_t prefix, enum prefix_w
 	if (p->decided)
 		return;
 	p->found = found;
+	p->held = found;
 	p->view.wanted = found;
 }
 
@@ -186,6 +188,7 @@ void engine_check_spoke(struct engine *e, size_t service, size_t check, enum che
 {
 	struct inventory_service *s = engine_service(e, service);
 	struct check *c = service_check(s, check);
+	bool dead = c->dead, turned;
 	bool prior = c->state == CHECK_STATE_PENDING && service_was_announced(s);
 	struct engine_transition transition = {
 		.kind = ENGINE_TRANSITION_CHECK,
@@ -195,9 +198,11 @@ void engine_check_spoke(struct engine *e, size_t service, size_t check, enum che
 		.when = now,
 	};
 
-	if (!check_take(c, outcome, prior, now))
+	turned = check_take(c, outcome, prior, now);
+	if (turned || c->dead != dead) /* a death says more than `down` */
+		s->stale = true;
+	if (!turned)
 		return;
-	s->stale = true;
 	transition.to = (int)c->state;
 	transitions_put(&e->transitions, &transition);
 }
@@ -224,11 +229,29 @@ void engine_word(struct engine *e, size_t service, size_t prefix, enum prefix_wo
 	s->stale = true;
 }
 
+static void engine_judge_all(struct engine *e)
+{
+	for (size_t i = 0; i < e->inventory.n_services; i++)
+		e->inventory.services[i].stale = true;
+}
+
+void engine_freeze(struct engine *e, bool frozen)
+{
+	if (e->frozen == frozen)
+		return;
+	e->frozen = frozen;
+	engine_judge_all(e);
+}
+
+bool engine_is_frozen(const struct engine *e)
+{
+	return e->frozen;
+}
+
 void engine_stop(struct engine *e)
 {
 	e->stopping = true;
-	for (size_t i = 0; i < e->inventory.n_services; i++)
-		e->inventory.services[i].stale = true;
+	engine_judge_all(e);
 }
 
 /* The only place where a service's health changes. */
@@ -300,6 +323,9 @@ static bool engine_judge_prefix(
 		.word = p->word,
 		.address = p->address_check ? p->address : PREFIX_ADDRESS_PRESENT,
 		.health = s->health,
+		.dead = service_is_dead(&s->require, s->checks, s->n_checks),
+		.frozen = e->frozen,
+		.held = p->held,
 		.all_spoken = all_spoken,
 		.found = p->found,
 	};
@@ -312,6 +338,7 @@ static bool engine_judge_prefix(
 		return false;
 	}
 	p->view.announces_at = MONOTIME_NEVER;
+	p->held = prefix_decide_alone(&facts).wanted;
 	return prefix_turn(e, service, prefix, verdict, now);
 }
 

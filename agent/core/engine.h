@@ -110,6 +110,13 @@ void engine_check_spoke(struct engine *e, size_t service, size_t check, enum che
 void engine_address(struct engine *e, size_t service, size_t prefix, enum prefix_address address);
 void engine_word(struct engine *e, size_t service, size_t prefix, enum prefix_word word);
 /*
+ * The operator's freeze of the whole server: nothing changes by itself until the thaw, but for what
+ * a dead process or a missing address withdraws. Words about prefixes still act, and when one ends
+ * the prefix goes back to what the freeze holds. The thaw lets everything catch up.
+ */
+void engine_freeze(struct engine *e, bool frozen);
+bool engine_is_frozen(const struct engine *e);
+/*
  * The agent is leaving; there is no way back. Prefixes of services without `keep_on_stop` are
  * withdrawn by the next engine_decide(), those of the others stay as they are whatever comes.
  */

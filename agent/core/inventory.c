@@ -64,6 +64,7 @@ static int inventory_build_prefixes(struct inventory_service *s,
 			.name = copy_text(c->name),
 			.address_check = c->address_check,
 			.found = PREFIX_WANTED_WITHDRAW,
+			.held = PREFIX_WANTED_WITHDRAW,
 			.word = PREFIX_WORD_NONE,
 			.address = PREFIX_ADDRESS_UNKNOWN,
 			.view = {.wanted = PREFIX_WANTED_WITHDRAW,
@@ -231,6 +232,7 @@ static void carry_over_prefix(const struct inventory_service *s, struct inventor
 	old = &entry->service->prefixes[entry->index];
 	p->decided = old->decided;
 	p->found = old->found;
+	p->held = old->held;
 	p->word = old->word;
 	p->address = old->address;
 	p->view = old->view;

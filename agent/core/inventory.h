@@ -12,6 +12,7 @@ struct inventory_prefix {
 	bool address_check;
 	bool decided; /* once: what BIRD was found doing comes too late after that */
 	enum prefix_wanted found;
+	enum prefix_wanted held; /* what the rules came to last without the operator's word */
 	enum prefix_word word;
 	enum prefix_address address;
 	struct engine_prefix view;

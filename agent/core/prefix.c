@@ -13,22 +13,9 @@ static struct prefix_verdict verdict(enum prefix_wanted wanted, enum prefix_reas
 	return (struct prefix_verdict){.wanted = wanted, .reason = reason};
 }
 
-struct prefix_verdict prefix_decide(const struct prefix_facts *facts)
+/* Rules 3 to 7: what a freeze holds back. */
+static struct prefix_verdict prefix_decide_soft(const struct prefix_facts *facts)
 {
-	/* 0. The agent is leaving, and nobody would notice a death after that. */
-	if (facts->stopping)
-		return verdict(PREFIX_WANTED_WITHDRAW, PREFIX_REASON_STOPPING);
-
-	/* 1. The operator's word. */
-	if (facts->word == PREFIX_WORD_DRAINED)
-		return verdict(PREFIX_WANTED_WITHDRAW, PREFIX_REASON_DRAINED);
-	if (facts->word == PREFIX_WORD_FORCED)
-		return verdict(PREFIX_WANTED_ANNOUNCE, PREFIX_REASON_FORCED);
-
-	/* 2. This host would refuse or forward the packets, however healthy the service is. */
-	if (facts->address == PREFIX_ADDRESS_MISSING)
-		return verdict(PREFIX_WANTED_WITHDRAW, PREFIX_REASON_ADDRESS_MISSING);
-
 	/* 3. Decided, even when some checks have not spoken. */
 	if (facts->health == SERVICE_HEALTH_UNHEALTHY)
 		return verdict(PREFIX_WANTED_WITHDRAW, PREFIX_REASON_UNHEALTHY);
@@ -40,6 +27,36 @@ struct prefix_verdict prefix_decide(const struct prefix_facts *facts)
 	/* 7. When every check has spoken, health is decided. */
 	assert(facts->health == SERVICE_HEALTH_HEALTHY);
 	return verdict(PREFIX_WANTED_ANNOUNCE, PREFIX_REASON_HEALTHY);
+}
+
+struct prefix_verdict prefix_decide_alone(const struct prefix_facts *facts)
+{
+	struct prefix_verdict soft;
+
+	/* 2. This host would refuse or forward the packets, however healthy the service is. */
+	if (facts->address == PREFIX_ADDRESS_MISSING)
+		return verdict(PREFIX_WANTED_WITHDRAW, PREFIX_REASON_ADDRESS_MISSING);
+
+	/* 1. The operator's word about everything. Nobody is wrong about a process that is dead. */
+	soft = prefix_decide_soft(facts);
+	if (facts->frozen && !facts->dead && soft.wanted != facts->held)
+		return verdict(facts->held, PREFIX_REASON_FROZEN);
+	return soft;
+}
+
+struct prefix_verdict prefix_decide(const struct prefix_facts *facts)
+{
+	/* 0. The agent is leaving, and nobody would notice a death after that. */
+	if (facts->stopping)
+		return verdict(PREFIX_WANTED_WITHDRAW, PREFIX_REASON_STOPPING);
+
+	/* 1. The operator's word about this prefix. */
+	if (facts->word == PREFIX_WORD_DRAINED)
+		return verdict(PREFIX_WANTED_WITHDRAW, PREFIX_REASON_DRAINED);
+	if (facts->word == PREFIX_WORD_FORCED)
+		return verdict(PREFIX_WANTED_ANNOUNCE, PREFIX_REASON_FORCED);
+
+	return prefix_decide_alone(facts);
 }
 
 const char *prefix_wanted_name(enum prefix_wanted wanted)
@@ -64,6 +81,8 @@ const char *prefix_reason_name(enum prefix_reason reason)
 		return "drained";
 	case PREFIX_REASON_FORCED:
 		return "forced";
+	case PREFIX_REASON_FROZEN:
+		return "frozen";
 	case PREFIX_REASON_ADDRESS_MISSING:
 		return "address_missing";
 	case PREFIX_REASON_UNHEALTHY:
@@ -83,6 +102,7 @@ unsigned prefix_reason_rule(enum prefix_reason reason)
 		return 0;
 	case PREFIX_REASON_DRAINED:
 	case PREFIX_REASON_FORCED:
+	case PREFIX_REASON_FROZEN:
 		return 1;
 	case PREFIX_REASON_ADDRESS_MISSING:
 		return 2;

@@ -5,7 +5,9 @@
  * its name is the reason that log, status, metrics and the manual show.
  *
  *  0. stopping         the agent is leaving and the service's on_stop is `withdraw`
- *  1. drained, forced  the operator's word
+ *  1. drained, forced  the operator's word about the prefix
+ *     frozen           the operator's word about everything: what rules 3 to 7 would change stays
+ *                      as it was; a dead process and a missing address pass it
  *  2. address_missing  no address of this host lies in the prefix
  *  3. unhealthy        `require` of the service's checks is not met
  *  4. first_round      until every check has spoken once, what BIRD was found doing
@@ -26,6 +28,7 @@ enum prefix_reason {
 	PREFIX_REASON_STOPPING,
 	PREFIX_REASON_DRAINED,
 	PREFIX_REASON_FORCED,
+	PREFIX_REASON_FROZEN,
 	PREFIX_REASON_ADDRESS_MISSING,
 	PREFIX_REASON_UNHEALTHY,
 	PREFIX_REASON_FIRST_ROUND,
@@ -51,6 +54,9 @@ struct prefix_facts {
 	enum prefix_word word;
 	enum prefix_address address;
 	enum service_health health;
+	bool dead;		  /* dead processes alone make the service unhealthy */
+	bool frozen;		  /* then, */
+	enum prefix_wanted held;  /* what rules 2 to 7 came to last, before or while it is */
 	bool all_spoken;	  /* every check of the service has spoken once */
 	enum prefix_wanted found; /* what BIRD was found doing when the agent began with it */
 };
@@ -61,6 +67,8 @@ struct prefix_verdict {
 };
 
 struct prefix_verdict prefix_decide(const struct prefix_facts *facts);
+/* The same without rules 0 and 1's words about the prefix: what it comes to when they end. */
+struct prefix_verdict prefix_decide_alone(const struct prefix_facts *facts);
 
 /* "announce", "demote", "withdraw" */
 const char *prefix_wanted_name(enum prefix_wanted wanted);

@@ -43,6 +43,15 @@ enum service_health service_judge(
 	return SERVICE_HEALTH_UNDECIDED;
 }
 
+bool service_is_dead(const struct service_require *require, const struct check *checks, size_t n)
+{
+	size_t alive = 0;
+
+	for (size_t i = 0; i < n; i++)
+		alive += !checks[i].dead;
+	return alive < service_needed(require, n);
+}
+
 const char *service_health_name(enum service_health health)
 {
 	switch (health) {

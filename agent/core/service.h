@@ -29,6 +29,9 @@ enum service_health {
 enum service_health service_judge(
 	const struct service_require *require, const struct check *checks, size_t n);
 
+/* True when dead processes alone make it unhealthy, whatever its other checks say. */
+bool service_is_dead(const struct service_require *require, const struct check *checks, size_t n);
+
 /* "undecided", "healthy", "unhealthy" */
 const char *service_health_name(enum service_health health);
 

@@ -273,6 +273,11 @@ static void say_rule(const struct explain *e, struct buffer *b, const json_t *pr
 		say_drain(e, b, explain_get(prefix, "drain"));
 	} else if (explain_is(prefix, "reason", "forced")) {
 		say(b, "an operator has forced it to be announced, whatever the checks say.");
+	} else if (explain_is(prefix, "reason", "frozen")) {
+		say(b,
+			"an operator has frozen the server: it stays %s, although the rules say "
+			"otherwise. Only a dead process or a missing address withdraws.",
+			explain_is(prefix, "wanted", "withdraw") ? "withdrawn" : "announced");
 	} else if (explain_is(prefix, "reason", "address_missing")) {
 		say(b, "no address of this host lies in it (or none that is usable, see `ip "
 		       "address`): nobody here would answer.");
@@ -626,6 +631,7 @@ static void say_next_step(const struct explain *e, struct buffer *b, const json_
 			NULL},
 		{"operator", "the drain ends ", true,
 			"it stays so until an operator says otherwise"},
+		{"thaw", "it stays so until an operator thaws the server", false, NULL},
 		{"address", "as soon as an address of this host lies in it, the checks decide",
 			false, NULL},
 	};

@@ -256,6 +256,9 @@ static void put_next_all(
 	case PREFIX_REASON_FORCED:
 		put_next_word(d, service, prefix);
 		break;
+	case PREFIX_REASON_FROZEN:
+		put_next(d, "thaw", MONOTIME_NEVER);
+		break;
 	case PREFIX_REASON_ADDRESS_MISSING:
 		put_next(d, "address", MONOTIME_NEVER);
 		put_next_checks(d, service, true);

@@ -155,6 +155,24 @@ static enum service_health expected_health(const struct oracle_service *s)
 	return SERVICE_HEALTH_UNDECIDED;
 }
 
+/* Would the service be unwell if all but its dead processes were up? The latest word that is not
+ * bad is a death. */
+static bool expected_dead(const struct oracle_service *s)
+{
+	size_t alive = 0;
+
+	for (size_t i = 0; i < s->n_checks; i++) {
+		const struct oracle_check *c = &s->checks[i];
+		unsigned n = c->n_outcomes;
+
+		while (n > 0 && (c->outcomes[n - 1] == CHECK_OUTCOME_BAD ||
+					c->outcomes[n - 1] == CHECK_OUTCOME_UNKNOWN))
+			n--;
+		alive += n == 0 || c->outcomes[n - 1] != CHECK_OUTCOME_GONE;
+	}
+	return !enough(s, alive);
+}
+
 static bool everybody_spoke(const struct oracle_service *s)
 {
 	size_t up, silent;
@@ -170,6 +188,21 @@ struct expectation {
 	enum prefix_wanted wanted;
 	enum prefix_reason reason;
 };
+
+/* What is wanted of it when no word is said of it. */
+static enum prefix_wanted expect_naturally(
+	const struct oracle *o, const struct oracle_service *s, const struct oracle_prefix *p)
+{
+	if (p->address_check && p->address == PREFIX_ADDRESS_MISSING)
+		return PREFIX_WANTED_WITHDRAW;
+	if (expected_dead(s))
+		return PREFIX_WANTED_WITHDRAW;
+	if (o->frozen)
+		return p->natural;
+	if (expected_health(s) == SERVICE_HEALTH_UNHEALTHY)
+		return PREFIX_WANTED_WITHDRAW;
+	return everybody_spoke(s) ? PREFIX_WANTED_ANNOUNCE : p->found;
+}
 
 /* Exactly one of the conditions is true, in whatever order they are asked. */
 static struct expectation expect_prefix(
@@ -202,6 +235,8 @@ static struct expectation expect_prefix(
 		all[n++] =
 			(struct expectation){"E8", PREFIX_WANTED_ANNOUNCE, PREFIX_REASON_HEALTHY};
 	property_require("oracle", n == 1, "%u expectations of %s", n, p->name);
+	if (o->frozen && no_word && !missing && !expected_dead(s) && all[0].wanted != p->natural)
+		return (struct expectation){"E26", p->natural, PREFIX_REASON_FROZEN};
 	return all[0];
 }
 
@@ -439,6 +474,7 @@ void oracle_configure(struct oracle *o, const struct oracle *next, struct monoti
 	last = *o;
 	*o = *next;
 	o->stopping = last.stopping;
+	o->frozen = last.frozen;
 	o->idle_at = last.idle_at;
 	o->now = now;
 	for (size_t i = 0; i < o->n_services; i++) {
@@ -458,7 +494,7 @@ void oracle_found(struct oracle *o, size_t service, size_t prefix, enum prefix_w
 
 	if (p->decided)
 		return;
-	p->found = p->last.wanted = p->told = found;
+	p->found = p->natural = p->last.wanted = p->told = found;
 }
 
 void oracle_check_spoke(struct oracle *o, size_t service, size_t check, enum check_outcome outcome)
@@ -532,16 +568,21 @@ static bool check_service(struct oracle *o, size_t service, struct engine *e, bo
 /* At a moment when something is announced, nothing goes on waiting. Notes what was seen. */
 static void check_together(struct oracle *o, const struct engine *e, bool waiting)
 {
-	for (size_t i = 0; i < o->n_services; i++)
-		for (size_t k = 0; k < o->services[i].n_prefixes; k++) {
+	for (size_t i = 0; i < o->n_services; i++) {
+		const struct oracle_service *s = &o->services[i];
+
+		for (size_t k = 0; k < s->n_prefixes; k++) {
 			const struct engine_prefix *view = engine_prefix(e, i, k);
 			struct oracle_prefix *p = &o->services[i].prefixes[k];
 
 			property_require("E11", view->wanted <= p->last.wanted || !waiting,
 				"%s is announced while others wait", p->name);
 			p->last = *view;
+			if (!waits(view) && !(o->stopping && s->keep_on_stop))
+				p->natural = expect_naturally(o, s, p);
 			p->decided = true;
 		}
+	}
 }
 
 unsigned oracle_check_decided(struct oracle *o, struct engine *e, bool changed, struct monotime now)

@@ -31,6 +31,7 @@ struct oracle_prefix {
 	enum prefix_word word;
 	enum prefix_address address;
 	enum prefix_wanted found;
+	enum prefix_wanted natural; /* by the rules without words: as last seen, or frozen so */
 	bool decided;
 	struct engine_prefix last;     /* after the decision before */
 	struct monotime allowed_since; /* the rules allow more than is wanted; never: they do not */
@@ -53,6 +54,7 @@ struct oracle_service {
 struct oracle {
 	uint64_t coalesce_ms;
 	bool stopping;
+	bool frozen;
 	struct monotime now;
 	struct monotime idle_at; /* of the last decision after which no announcement waited */
 	struct oracle_service services[ORACLE_SERVICES];

@@ -443,6 +443,16 @@ static void stop(struct world *w)
 		engine_stop(w->twin);
 }
 
+static void freeze(struct world *w)
+{
+	w->oracle.frozen = !w->oracle.frozen;
+	property_trace(
+		"%8llu %s\n", (unsigned long long)w->now.us, w->oracle.frozen ? "freeze" : "thaw");
+	engine_freeze(w->engine, w->oracle.frozen);
+	if (w->twin)
+		engine_freeze(w->twin, w->oracle.frozen);
+}
+
 static void reload(struct world *w)
 {
 	static struct oracle next;
@@ -481,6 +491,9 @@ static void tell_fact(struct world *w)
 	case 3:
 	case 4:
 		tell_prefix(w, service);
+		break;
+	case 5:
+		freeze(w);
 		break;
 	default:
 		speak(w, service);

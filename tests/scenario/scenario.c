@@ -13,6 +13,8 @@
  *	                                      and each run says OUTCOME that long after its start
  *	[at TIME] address PREFIX present|missing|unknown
  *	[at TIME] word PREFIX drained|forced|none
+ *	[at TIME] freeze
+ *	[at TIME] thaw
  *	[at TIME] stop
  *	[at TIME] expect PREFIX WANTED REASON [since TIME]
  *	[at TIME] expect check SERVICE/CHECK up|down|pending [decided|undecided]
@@ -608,6 +610,8 @@ static void tell(struct story *s, char **words, size_t n)
 {
 	if (n == 1 && strcmp(words[0], "stop") == 0)
 		engine_stop(s->engine);
+	else if (n == 1 && (strcmp(words[0], "freeze") == 0 || strcmp(words[0], "thaw") == 0))
+		engine_freeze(s->engine, strcmp(words[0], "freeze") == 0);
 	else if (n == 3 && is_one_of_prefix(words[0]))
 		tell_prefix(s, words);
 	else if (n == 3 && strcmp(words[0], "check") == 0)

@@ -18,11 +18,13 @@ struct row {
 	enum prefix_reason reason;
 };
 
-#define FACTS(stopping, word, address, health, all_spoken, found)                                \
-	{                                                                                        \
-		stopping, PREFIX_WORD_##word, PREFIX_ADDRESS_##address, SERVICE_HEALTH_##health, \
-			all_spoken, PREFIX_WANTED_##found                                        \
+#define FACTS(stop, says, where, is, spoken, was, ...)                                             \
+	{                                                                                          \
+		.stopping = (stop), .word = PREFIX_WORD_##says, .address = PREFIX_ADDRESS_##where, \
+		.health = SERVICE_HEALTH_##is, .all_spoken = (spoken),                             \
+		.found = PREFIX_WANTED_##was, __VA_ARGS__                                          \
 	}
+#define FROZEN(what) .frozen = true, .held = PREFIX_WANTED_##what
 
 /* clang-format off */
 static const struct row rows[] = {
@@ -38,6 +40,22 @@ static const struct row rows[] = {
 		FACTS(false, FORCED, MISSING, UNHEALTHY, false, WITHDRAW), ANNOUNCE, PREFIX_REASON_FORCED},
 	{"1: no word, and the next rule decides",
 		FACTS(false, NONE, MISSING, UNHEALTHY, false, ANNOUNCE), WITHDRAW, PREFIX_REASON_ADDRESS_MISSING},
+	{"1: frozen, and what is unhealthy stays",
+		FACTS(false, NONE, PRESENT, UNHEALTHY, true, WITHDRAW, FROZEN(ANNOUNCE)), ANNOUNCE, PREFIX_REASON_FROZEN},
+	{"1: frozen, and what is healthy does not come",
+		FACTS(false, NONE, PRESENT, HEALTHY, true, ANNOUNCE, FROZEN(WITHDRAW)), WITHDRAW, PREFIX_REASON_FROZEN},
+	{"1: frozen, and the rules want what is held",
+		FACTS(false, NONE, PRESENT, UNHEALTHY, true, ANNOUNCE, FROZEN(WITHDRAW)), WITHDRAW, PREFIX_REASON_UNHEALTHY},
+	{"1: frozen, and drained all the same",
+		FACTS(false, DRAINED, PRESENT, HEALTHY, true, ANNOUNCE, FROZEN(ANNOUNCE)), WITHDRAW, PREFIX_REASON_DRAINED},
+	{"1: frozen, and forced all the same",
+		FACTS(false, FORCED, PRESENT, UNHEALTHY, true, ANNOUNCE, FROZEN(WITHDRAW)), ANNOUNCE, PREFIX_REASON_FORCED},
+	{"1: a freeze holds no dead process",
+		FACTS(false, NONE, PRESENT, UNHEALTHY, true, ANNOUNCE, FROZEN(ANNOUNCE), .dead = true), WITHDRAW, PREFIX_REASON_UNHEALTHY},
+	{"1: nor a missing address",
+		FACTS(false, NONE, MISSING, HEALTHY, true, ANNOUNCE, FROZEN(ANNOUNCE)), WITHDRAW, PREFIX_REASON_ADDRESS_MISSING},
+	{"1: nor a stop",
+		FACTS(true, NONE, PRESENT, HEALTHY, true, ANNOUNCE, FROZEN(ANNOUNCE)), WITHDRAW, PREFIX_REASON_STOPPING},
 	{"2: missing though healthy",
 		FACTS(false, NONE, MISSING, HEALTHY, true, ANNOUNCE), WITHDRAW, PREFIX_REASON_ADDRESS_MISSING},
 	{"2: missing in the first round",
@@ -82,6 +100,7 @@ START_TEST (numbers_of_the_rules) {
 	ck_assert_uint_eq(prefix_reason_rule(PREFIX_REASON_STOPPING), 0);
 	ck_assert_uint_eq(prefix_reason_rule(PREFIX_REASON_DRAINED), 1);
 	ck_assert_uint_eq(prefix_reason_rule(PREFIX_REASON_FORCED), 1);
+	ck_assert_uint_eq(prefix_reason_rule(PREFIX_REASON_FROZEN), 1);
 	ck_assert_uint_eq(prefix_reason_rule(PREFIX_REASON_ADDRESS_MISSING), 2);
 	ck_assert_uint_eq(prefix_reason_rule(PREFIX_REASON_UNHEALTHY), 3);
 	ck_assert_uint_eq(prefix_reason_rule(PREFIX_REASON_FIRST_ROUND), 4);
@@ -96,6 +115,7 @@ START_TEST (names) {
 	ck_assert_str_eq(prefix_reason_name(PREFIX_REASON_STOPPING), "stopping");
 	ck_assert_str_eq(prefix_reason_name(PREFIX_REASON_DRAINED), "drained");
 	ck_assert_str_eq(prefix_reason_name(PREFIX_REASON_FORCED), "forced");
+	ck_assert_str_eq(prefix_reason_name(PREFIX_REASON_FROZEN), "frozen");
 	ck_assert_str_eq(prefix_reason_name(PREFIX_REASON_ADDRESS_MISSING), "address_missing");
 	ck_assert_str_eq(prefix_reason_name(PREFIX_REASON_UNHEALTHY), "unhealthy");
 	ck_assert_str_eq(prefix_reason_name(PREFIX_REASON_FIRST_ROUND), "first_round");

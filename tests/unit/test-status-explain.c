@@ -420,6 +420,7 @@ START_TEST (each_reason_has_its_next) {
 		{PREFIX_REASON_STOPPING, ""},
 		{PREFIX_REASON_DRAINED, "operator"},
 		{PREFIX_REASON_FORCED, "operator"},
+		{PREFIX_REASON_FROZEN, "thaw"},
 		{PREFIX_REASON_ADDRESS_MISSING, "address, check port good 3"},
 		{PREFIX_REASON_UNHEALTHY, "check port good 3"},
 		{PREFIX_REASON_FIRST_ROUND, "check port good 3"},

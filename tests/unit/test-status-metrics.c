@@ -162,6 +162,7 @@ START_TEST (prefixes) {
 		"redshank_prefix_reason{" DNS ",reason=\"stopping\"} 0\n"
 		"redshank_prefix_reason{" DNS ",reason=\"drained\"} 0\n"
 		"redshank_prefix_reason{" DNS ",reason=\"forced\"} 0\n"
+		"redshank_prefix_reason{" DNS ",reason=\"frozen\"} 0\n"
 		"redshank_prefix_reason{" DNS ",reason=\"address_missing\"} 0\n"
 		"redshank_prefix_reason{" DNS ",reason=\"unhealthy\"} 0\n"
 		"redshank_prefix_reason{" DNS ",reason=\"first_round\"} 0\n"
