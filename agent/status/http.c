@@ -87,7 +87,7 @@ struct http {
 	sd_event_source *epoll_source;
 	sd_event_source *timer_source;
 	struct http_listener listeners[HTTP_N_KINDS];
-	char *unix_path;
+	char *unix_path; /* of a file that we made; else NULL */
 	struct listen_file unix_file;
 	gid_t group;		     /* of who may change things, or (gid_t)-1 */
 	struct MHD_Response *newest; /* our reference, or NULL */
@@ -727,38 +727,72 @@ static struct http *http_alloc(sd_event *event, const struct http_ops *ops)
 	return h;
 }
 
+/* The socket unit's, or one of our own, whose file goes when we go. */
+static int open_unix(struct http *h, const struct config_status *status,
+	struct listen_passed *passed, struct error *ret_error)
+{
+	_cleanup_free_ char *path = strdup(status->socket);
+	int fd, r;
+
+	if (!path)
+		return error_set_errno(ret_error, ENOMEM, "status");
+	if (passed->unix_fd >= 0) {
+		log_info("status: the Unix socket is the socket unit's");
+		listen_passed_compare(passed->unix_fd, path);
+		fd = TAKE_FD(passed->unix_fd);
+	} else {
+		fd = listen_unix(path, status->group, &h->unix_file, ret_error);
+		if (fd < 0)
+			return fd;
+		h->unix_path = TAKE_PTR(path);
+	}
+	h->group = caller_group(status->group);
+	r = serve(h, HTTP_UNIX, fd, "status-unix");
+	return r < 0 ? error_set_errno(ret_error, -r, "status: %s", status->socket) : 0;
+}
+
+static int open_tcp(struct http *h, const struct config_status *status,
+	struct listen_passed *passed, struct error *ret_error)
+{
+	int fd, r;
+
+	if (passed->tcp_fd >= 0)
+		fd = TAKE_FD(passed->tcp_fd);
+	else if (status->listen)
+		fd = listen_tcp(status->listen, ret_error);
+	else
+		return 0;
+	if (fd < 0)
+		return fd;
+	r = serve(h, HTTP_TCP, fd, "status-tcp");
+	return r < 0 ? error_set_errno(ret_error, -r, "status: TCP") : 0;
+}
+
 DEFINE_CLEANUP_PTR(struct http *, http_free)
 
 int http_new(struct http **ret, sd_event *event, const struct config_status *status,
 	const struct http_ops *ops, struct error *ret_error)
 {
+	_cleanup_(listen_passed_done) struct listen_passed passed = LISTEN_PASSED_NONE;
 	_cleanup_(http_freep) struct http *h = http_alloc(event, ops);
-	_cleanup_free_ char *path = strdup(status->socket);
 	int r;
 
-	if (!h || !path)
+	if (!h)
 		return error_set_errno(ret_error, ENOMEM, "status");
 	r = start_daemon(h);
 	if (r >= 0)
 		r = start_scrape(h);
 	if (r < 0)
 		return error_set_errno(ret_error, -r, "status: start the server");
-	r = listen_unix(path, status->group, &h->unix_file, ret_error);
+	r = listen_take(&passed, ret_error);
 	if (r < 0)
 		return r;
-	h->unix_path = TAKE_PTR(path);
-	h->group = caller_group(status->group);
-	r = serve(h, HTTP_UNIX, r, "status-unix");
+	r = open_unix(h, status, &passed, ret_error);
 	if (r < 0)
-		return error_set_errno(ret_error, -r, "status: %s", status->socket);
-	if (status->listen) {
-		r = listen_tcp(status->listen, ret_error);
-		if (r < 0)
-			return r;
-		r = serve(h, HTTP_TCP, r, "status-tcp");
-		if (r < 0)
-			return error_set_errno(ret_error, -r, "status: %s", status->listen);
-	}
+		return r;
+	r = open_tcp(h, status, &passed, ret_error);
+	if (r < 0)
+		return r;
 	*ret = TAKE_PTR(h);
 	return 0;
 }

@@ -9,16 +9,22 @@
  * The file appears with mode 0600 and is opened up only after its group is right, so that there is
  * no moment in which the wrong group may connect.
  *
+ * Where a socket unit holds the sockets, they are taken from it instead (sd_listen_fds(3)), and
+ * tell by their family what they are. File, mode and group are then the unit's, and what waits to
+ * be accepted outlives the agent.
+ *
  * Called at start and at no other time: getgrnam(3) may ask the network.
  */
 #include "agent/status/listen.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <grp.h>
 #include <netinet/in.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <systemd/sd-daemon.h>
 #include <time.h>
 
 #include "agent/base/address.h"
@@ -236,4 +242,113 @@ int listen_tcp(const char *address_port, struct error *ret_error)
 	if (listen(fd, LISTEN_BACKLOG) < 0)
 		return error_set_errno(ret_error, errno, "status: listen %s", address_port);
 	return TAKE_FD(fd);
+}
+
+/* ---- sockets of a socket unit ---- */
+
+void listen_passed_done(struct listen_passed *passed)
+{
+	closep(&passed->unix_fd);
+	closep(&passed->tcp_fd);
+	*passed = LISTEN_PASSED_NONE;
+}
+
+static int passed_option(int fd, int option)
+{
+	int value = -1;
+	socklen_t size = sizeof(value);
+
+	return getsockopt(fd, SOL_SOCKET, option, &value, &size) < 0 ? -errno : value;
+}
+
+static int passed_refuse(int fd, const char *what, struct error *ret_error)
+{
+	return error_set(ret_error, EINVAL,
+		"status: descriptor %d of the socket unit is %s; expected listening stream "
+		"sockets, "
+		"at most one on a Unix path and one on TCP (ListenStream=, Accept=no)",
+		fd, what);
+}
+
+/* Puts one descriptor where it belongs. */
+static int passed_sort_one(int fd, struct listen_passed *passed, struct error *ret_error)
+{
+	int family = passed_option(fd, SO_DOMAIN), flags;
+	int *place = family == AF_UNIX ? &passed->unix_fd : &passed->tcp_fd;
+
+	if (family == -ENOTSOCK)
+		return passed_refuse(fd, "no socket", ret_error);
+	if (family < 0)
+		return error_set_errno(
+			ret_error, -family, "status: descriptor %d of the socket unit", fd);
+	if (family != AF_UNIX && family != AF_INET && family != AF_INET6)
+		return passed_refuse(fd, "neither a Unix nor an IP socket", ret_error);
+	if (passed_option(fd, SO_TYPE) != SOCK_STREAM ||
+		(family != AF_UNIX && passed_option(fd, SO_PROTOCOL) != IPPROTO_TCP))
+		return passed_refuse(fd, "no stream socket", ret_error);
+	if (passed_option(fd, SO_ACCEPTCONN) != 1)
+		return passed_refuse(fd, "not listening", ret_error);
+	if (*place >= 0)
+		return passed_refuse(fd,
+			family == AF_UNIX ? "a second Unix socket" : "a second TCP socket",
+			ret_error);
+	/* A client that goes away before accept4() may not stop the loop. */
+	flags = fcntl(fd, F_GETFL);
+	if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) < 0 ||
+		fcntl(fd, F_SETFD, FD_CLOEXEC) < 0)
+		return error_set_errno(
+			ret_error, errno, "status: descriptor %d of the socket unit", fd);
+	*place = fd;
+	return 0;
+}
+
+int listen_sort(const int *fds, size_t n, struct listen_passed *ret, struct error *ret_error)
+{
+	struct listen_passed passed = LISTEN_PASSED_NONE;
+
+	for (size_t i = 0; i < n; i++) {
+		int r = passed_sort_one(fds[i], &passed, ret_error);
+
+		if (r >= 0)
+			continue;
+		for (; i < n; i++)
+			(void)close(fds[i]);
+		listen_passed_done(&passed);
+		return r;
+	}
+	*ret = passed;
+	return 0;
+}
+
+int listen_take(struct listen_passed *ret, struct error *ret_error)
+{
+	_cleanup_free_ int *fds = NULL;
+	int n = sd_listen_fds(true);
+
+	if (n < 0)
+		return error_set_errno(ret_error, -n,
+			"status: the sockets of a socket unit (LISTEN_PID, LISTEN_FDS)");
+	if (n == 0) {
+		*ret = LISTEN_PASSED_NONE;
+		return 0;
+	}
+	fds = calloc((size_t)n, sizeof(*fds));
+	if (!fds)
+		return error_set_errno(ret_error, ENOMEM, "status");
+	for (int i = 0; i < n; i++)
+		fds[i] = SD_LISTEN_FDS_START + i;
+	return listen_sort(fds, (size_t)n, ret, ret_error);
+}
+
+void listen_passed_compare(int fd, const char *path)
+{
+	struct sockaddr_un address = {0};
+	socklen_t length = sizeof(address);
+
+	if (getsockname(fd, (struct sockaddr *)&address, &length) < 0 ||
+		strncmp(address.sun_path, path, sizeof(address.sun_path)) == 0)
+		return;
+	log_warning("status: the socket unit listens at %.107s, but `status.socket` is %s, where "
+		    "redshankctl looks",
+		address.sun_path[0] == '\0' ? "no path" : address.sun_path, path);
 }
