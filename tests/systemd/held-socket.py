@@ -131,9 +131,9 @@ def test_restart(site):
     site.machine.systemctl("restart", "--no-block", "redshank.service")
     eventually(lambda: site.machine.show("redshank.service", "SubState") == "start-pre", what="the agent is away")
     client = site.machine.start(
-        ["curl", "-sv", "--max-time", "20", "--unix-socket", PATH, "http://localhost/healthz"], "curl.log")
+        ["curl", "-sv", "--max-time", "20", "--unix-socket", PATH, "http://localhost/v1/status"], "curl.log")
     log = site.machine.host.path("curl.log")
-    eventually(lambda: "GET /healthz" in open(log, encoding="utf-8").read(), what="connected, and has asked")
+    eventually(lambda: "GET /v1/status" in open(log, encoding="utf-8").read(), what="connected, and has asked")
     check(client.alive() and "HTTP/1.1 200" not in open(log, encoding="utf-8").read(), "is not answered yet")
     site.machine.run(["rm", "/run/hold"])
     eventually(lambda: "HTTP/1.1 200" in open(log, encoding="utf-8").read(), 10, lambda: open(log, encoding="utf-8").read())
