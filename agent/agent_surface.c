@@ -10,6 +10,14 @@ static void agent_check_view(void *userdata, size_t service, size_t check, struc
 	checks_view(a->checks, service, check, ret);
 }
 
+static size_t agent_check_durations(
+	void *userdata, size_t service, size_t check, uint32_t ret_us[CHECK_HISTORY_LENGTH])
+{
+	const struct agent *a = userdata;
+
+	return checks_durations(a->checks, service, check, ret_us);
+}
+
 static struct document_facts agent_facts(struct agent *a)
 {
 	return (struct document_facts){
@@ -18,6 +26,7 @@ static struct document_facts agent_facts(struct agent *a)
 		.apply = a->apply,
 		.check_reason = agent_check_reason,
 		.check_view = agent_check_view,
+		.check_durations = agent_check_durations,
 		.words = control_words(a->control),
 		.userdata = a,
 		.ready = a->ready,

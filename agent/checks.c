@@ -15,8 +15,10 @@ struct checks_item {
 	struct checks *parent;
 	const char *service_name, *name; /* the configuration's */
 	size_t service, index;
-	struct run_check *run; /* NULL: does not run (yet) */
-	bool kept;	       /* a reload in preparation keeps it */
+	struct run_check *run;			     /* NULL: does not run (yet) */
+	bool kept;				     /* a reload in preparation keeps it */
+	uint32_t durations_us[CHECK_HISTORY_LENGTH]; /* a ring; the next one is written at */
+	size_t n_durations;			     /* this, modulo its length */
 	char reason[PROBE_REASON_MAX];
 };
 
@@ -54,6 +56,8 @@ static struct monotime checks_on_report(void *userdata, const struct probe_repor
 	struct monotime next;
 
 	memcpy(item->reason, report->reason, sizeof(item->reason));
+	item->durations_us[item->n_durations++ % CHECK_HISTORY_LENGTH] =
+		(uint32_t)(duration_us < UINT32_MAX ? duration_us : UINT32_MAX);
 	next = c->ops.report(c->ops.userdata, item->service, item->index, report->outcome, started);
 	if (c->ops.took)
 		c->ops.took(
@@ -307,4 +311,16 @@ void checks_view(const struct checks *c, size_t service, size_t check, struct ru
 		.began = MONOTIME_NEVER, .next = MONOTIME_NEVER, .deadline = MONOTIME_NEVER};
 	if (run)
 		run_check_view(run, ret);
+}
+
+size_t checks_durations(
+	const struct checks *c, size_t service, size_t check, uint32_t ret_us[CHECK_HISTORY_LENGTH])
+{
+	const struct checks_item *item = c->list.items[c->list.first[service] + check];
+	size_t n =
+		item->n_durations < CHECK_HISTORY_LENGTH ? item->n_durations : CHECK_HISTORY_LENGTH;
+
+	for (size_t i = 0; i < n; i++)
+		ret_us[i] = item->durations_us[(item->n_durations - n + i) % CHECK_HISTORY_LENGTH];
+	return n;
 }

@@ -50,5 +50,9 @@ void checks_change_free(struct checks_change *change);
 const char *checks_reason(const struct checks *c, size_t service, size_t check);
 /* When it ran and when it runs next; both never where it does not run. */
 void checks_view(const struct checks *c, size_t service, size_t check, struct run_view *ret);
+/* How long its outcomes took, in us, the newest last; 0: a death told between attempts. Returns how
+ * many, CHECK_HISTORY_LENGTH at most. */
+size_t checks_durations(const struct checks *c, size_t service, size_t check,
+	uint32_t ret_us[CHECK_HISTORY_LENGTH]);
 
 #endif

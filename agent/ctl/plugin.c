@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "agent/base/buffer.h"
-#include "agent/ctl/judge.h"
+#include "agent/judge/judge.h"
 #include "agent/ctl/status.h"
 #include "agent/ctl/text.h"
 

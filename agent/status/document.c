@@ -14,12 +14,19 @@
 
 #include "agent/bird/apply_explain.h"
 #include "agent/status/document_private.h"
+#include "agent/status/judged.h"
 
 #define DOCUMENT_FORMAT 1
 
 static const char *null_if_empty(const char *text)
 {
 	return text && text[0] ? text : NULL;
+}
+
+const char *document_format_time(
+	struct monotime t, struct monotime now, struct walltime wall, char text[CLOCK_TEXT_MAX])
+{
+	return clock_format((struct walltime){wall.us + ((int64_t)t.us - (int64_t)now.us)}, text);
 }
 
 void document_put_time(struct document *d, const char *key, struct monotime t)
@@ -29,15 +36,13 @@ void document_put_time(struct document *d, const char *key, struct monotime t)
 		return;
 	}
 	if (t.us != d->last.us || !d->last_text[0]) {
-		struct walltime wall = {d->wall.us + ((int64_t)t.us - (int64_t)d->now.us)};
-
 		d->last = t;
-		(void)clock_format(wall, d->last_text);
+		(void)document_format_time(t, d->now, d->wall, d->last_text);
 	}
 	json_write_string(&d->json, key, d->last_text);
 }
 
-static const char *link_name(enum apply_link link)
+const char *document_link_name(enum apply_link link)
 {
 	switch (link) {
 	case APPLY_LINK_AWAY:
@@ -88,7 +93,7 @@ static void put_bird(struct document *d)
 	struct json_writer *w = &d->json;
 
 	json_open_object(w, "bird");
-	json_write_string(w, "link", link_name(s->link));
+	json_write_string(w, "link", document_link_name(s->link));
 	json_write_string(w, "version", null_if_empty(s->version));
 	json_write_string(w, "error", null_if_empty(s->error));
 	document_put_time(d, "silent_since", s->silent_since);
@@ -220,6 +225,23 @@ void document_put_prefix(struct document *d, size_t service, size_t index)
 	put_drain(d, service, index);
 }
 
+static void put_durations(struct document *d, size_t service, size_t index)
+{
+	const struct document_facts *f = d->facts;
+	uint32_t us[CHECK_HISTORY_LENGTH];
+	size_t n = 0;
+
+	if (f->check_durations)
+		n = f->check_durations(f->userdata, service, index, us);
+	json_open_array(&d->json, "durations_us");
+	for (size_t i = 0; i < n; i++)
+		if (us[i] > 0)
+			json_write_number(&d->json, NULL, us[i]);
+		else
+			json_write_null(&d->json, NULL);
+	json_close(&d->json);
+}
+
 void document_put_check(struct document *d, size_t service, size_t index)
 {
 	const struct document_facts *f = d->facts;
@@ -234,24 +256,28 @@ void document_put_check(struct document *d, size_t service, size_t index)
 	for (unsigned age = check->n_history; age > 0; age--)
 		json_write_string(w, NULL, check_outcome_name(check_history(check, age - 1)));
 	json_close(w);
+	put_durations(d, service, index);
 	document_put_time(d, "since", check->since);
 	document_put_time(d, "last", run.began);
 	json_write_number(w, "duration_us", run.duration_us);
 	document_put_time(d, "next", run.next);
 }
 
-static void put_service(struct document *d, size_t index)
+static void put_service(struct document *d, struct judged *judged, size_t index)
 {
 	const struct config_service *service = &d->facts->config->services[index];
+	json_t *its = judged_add_service(judged, d->facts, index);
 	struct json_writer *w = &d->json;
 	char name[PREFIX_TEXT_MAX];
 
 	json_open_object(w, service->name);
 	json_write_string(w, "health", service_health_name(engine_health(d->facts->engine, index)));
+	judged_put_service(judged, w, its);
 	json_open_object(w, "prefixes");
 	for (size_t i = 0; i < service->n_prefixes; i++) {
 		json_open_object(w, prefix_format(&service->prefixes[i].prefix, name));
 		document_put_prefix(d, index, i);
+		judged_put_prefix(judged, w, its, name);
 		json_close(w);
 	}
 	json_close(w);
@@ -259,6 +285,7 @@ static void put_service(struct document *d, size_t index)
 	for (size_t i = 0; i < service->n_checks; i++) {
 		json_open_object(w, service->checks[i].name);
 		document_put_check(d, index, i);
+		judged_put_check(judged, w, its, service->checks[i].name);
 		json_close(w);
 	}
 	json_close(w);
@@ -301,12 +328,16 @@ char *document_end(struct document *d)
 char *document_status(const struct document_facts *facts)
 {
 	_cleanup_buffer_ struct buffer out = {0};
+	struct judged judged;
 	struct document d;
 
 	document_begin(&d, &out, facts);
+	judged_init(&judged, facts);
 	json_open_object(&d.json, "services");
 	for (size_t i = 0; i < facts->config->n_services; i++)
-		put_service(&d, i);
+		put_service(&d, &judged, i);
 	json_close(&d.json);
+	judged_put_verdict(&judged, &d.json);
+	judged_done(&judged);
 	return document_end(&d);
 }

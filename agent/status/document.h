@@ -3,12 +3,13 @@
 /*
  * The document of GET /v1/status: what is configured, wanted, announced and exported, and why.
  *   drains: a list of {name,reason,who,since,until,configured}
- *   services.NAME.prefixes.PREFIX.{wanted,announced,exported,weight,reason,since,elsewhere,drain}
- *   services.NAME.checks.NAME.{state,reason,outcomes,since,last,duration_us,next}
- *   services.NAME.health; bird.{link,version,error,alarm,settled,sessions,sessions_up,next_try};
- *   config.{error,loaded}; node, version, format
- * Unknown is null. Only this module and the manual know the form; `format` counts
- * its versions.
+ *   services.NAME.prefixes.PREFIX.{wanted,announced,exported,weight,reason,since,elsewhere,drain,
+ *   level}
+ *   services.NAME.checks.NAME.{state,reason,outcomes,durations_us,since,last,duration_us,next,level}
+ *   services.NAME.{health,level}; verdict.{level,text,command};
+ * bird.{link,version,error,alarm,settled,sessions,sessions_up,next_try}; config.{error,loaded};
+ * node, version, format Unknown is null. Only this module and the manual know the form; `format`
+ * counts its versions.
  */
 #include "agent/bird/apply.h"
 #include "agent/config/config.h"
@@ -24,6 +25,10 @@ struct document_facts {
 	const char *(*check_reason)(void *userdata, size_t service, size_t check);
 	/* When a check ran and runs next. */
 	void (*check_view)(void *userdata, size_t service, size_t check, struct run_view *ret);
+	/* How long its outcomes took, in us, the newest last; 0: a death between attempts. Returns
+	 * how many there are. NULL: not known. */
+	size_t (*check_durations)(void *userdata, size_t service, size_t check,
+		uint32_t ret_us[CHECK_HISTORY_LENGTH]);
 	const struct words *words; /* of operators; NULL: none */
 	void *userdata;
 	bool ready; /* what BIRD was found doing is known, and the engine decides */

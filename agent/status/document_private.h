@@ -24,6 +24,11 @@ void document_begin(struct document *d, struct buffer *out, const struct documen
 /* Closes it. The text with a final newline, owned by the caller; NULL when there is no memory. */
 char *document_end(struct document *d);
 
+/* `t` as a time of the wall, which is `wall` at `now`. Returns `text`. */
+const char *document_format_time(
+	struct monotime t, struct monotime now, struct walltime wall, char text[CLOCK_TEXT_MAX]);
+const char *document_link_name(enum apply_link link);
+
 /* RFC 3339; never is null. */
 void document_put_time(struct document *d, const char *key, struct monotime t);
 /* The word that keeps the prefix drained, or NULL. */

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "agent/base/cleanup.h"
-#include "agent/ctl/judge.h"
+#include "agent/judge/judge.h"
 #include "agent/ctl/status.h"
 
 #define UP "'link':'up','sessions':2,'sessions_up':2"

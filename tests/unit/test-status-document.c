@@ -9,6 +9,7 @@
 
 #include "agent/base/clock.h"
 #include "agent/bird/apply_explain.h"
+#include "agent/judge/verdict.h"
 #include "agent/status/document.h"
 
 #define MANY 5000
@@ -85,6 +86,17 @@ static const char *check_reason(void *userdata, size_t service, size_t check)
 	return fake_reason;
 }
 
+static const uint32_t *fake_durations;
+static size_t n_fake_durations;
+
+static size_t check_durations(
+	void *userdata, size_t service, size_t check, uint32_t ret_us[CHECK_HISTORY_LENGTH])
+{
+	for (size_t i = 0; i < n_fake_durations; i++)
+		ret_us[i] = fake_durations[i];
+	return n_fake_durations;
+}
+
 static struct config_prefix configured_prefixes[MANY];
 static struct config_check configured_check = {.name = (char *)"answers"};
 static struct config_service configured_service = {
@@ -96,8 +108,10 @@ static struct config_service configured_service = {
 };
 static struct config configured = {
 	.node = (char *)"edge1", .services = &configured_service, .n_services = 1};
-static struct document_facts facts = {
-	.config = &configured, .check_reason = check_reason, .check_view = check_view};
+static struct document_facts facts = {.config = &configured,
+	.check_reason = check_reason,
+	.check_view = check_view,
+	.check_durations = check_durations};
 
 static void setup(void)
 {
@@ -135,7 +149,35 @@ static void setup(void)
 	facts.words = NULL;
 }
 
-/* The document as JSON; `ret_text` may be NULL. */
+/* The verdict and the levels in it are what redshankctl judges of the same document. */
+static void check_judgement(const json_t *document)
+{
+	const json_t *said = json_object_get(document, "verdict"), *bird;
+	const json_t *service = json_object_get(json_object_get(document, "services"), "dns");
+	const char *name;
+	struct verdict v;
+	json_t *item;
+
+	bird = json_object_get(document, "bird");
+	verdict_judge(&v, document);
+	ck_assert_str_eq(judge_text(said, "level"), verdict_level_name(v.level));
+	ck_assert_str_eq(judge_text(said, "text"), buffer_string(&v.text));
+	ck_assert_str_eq(judge_text(said, "command"), v.command);
+	ck_assert(json_object_get(said, "command") != NULL);
+	verdict_done(&v);
+	if (!service)
+		return;
+	ck_assert_str_eq(judge_text(service, "level"),
+		verdict_level_name(judge_service_level(service, bird)));
+	json_object_foreach (json_object_get(service, "prefixes"), name, item)
+		ck_assert_str_eq(judge_text(item, "level"),
+			verdict_level_name(judge_prefix_level(judge_prefix(item, bird))));
+	json_object_foreach (json_object_get(service, "checks"), name, item)
+		ck_assert_str_eq(judge_text(item, "level"),
+			verdict_level_name(judge_check_level(service, item)));
+}
+
+/* The document as JSON. */
 static json_t *make(void)
 {
 	char *text = document_status(&facts);
@@ -147,6 +189,7 @@ static json_t *make(void)
 	document = json_loads(text, JSON_REJECT_DUPLICATES, &error);
 	ck_assert_msg(document != NULL, "%s at line %d of: %s", error.text, error.line, text);
 	free(text);
+	check_judgement(document);
 	return document;
 }
 
@@ -223,6 +266,26 @@ START_TEST (when_a_check_runs) {
 	next = seconds_of(CHECK("next"));
 	ck_assert_double_eq_tol(next < last ? next + 60 - last : next - last, 1.0, 0.0015);
 	ck_assert_int_eq(json_integer_value(CHECK("duration_us")), 1234);
+	json_decref(d);
+}
+END_TEST
+
+START_TEST (how_long_checks_took) {
+	static const uint32_t us[] = {1200, 0, 4294967295};
+	const json_t *durations;
+	json_t *d = make();
+
+	ck_assert_uint_eq(json_array_size(CHECK("durations_us")), 0);
+	json_decref(d);
+	fake_durations = us;
+	n_fake_durations = 3;
+	d = make();
+	n_fake_durations = 0;
+	durations = CHECK("durations_us");
+	ck_assert_uint_eq(json_array_size(durations), 3);
+	ck_assert_int_eq(json_integer_value(json_array_get(durations, 0)), 1200);
+	ck_assert(json_is_null(json_array_get(durations, 1)));
+	ck_assert_int_eq(json_integer_value(json_array_get(durations, 2)), 4294967295);
 	json_decref(d);
 }
 END_TEST
@@ -490,6 +553,7 @@ int main(void)
 
 	tcase_add_checked_fixture(tests, setup, NULL);
 	tcase_add_test(tests, known_facts_are_told);
+	tcase_add_test(tests, how_long_checks_took);
 	tcase_add_test(tests, when_a_check_runs);
 	tcase_add_test(tests, when_bird_is_tried);
 	tcase_add_test(tests, warnings_are_told);

@@ -8,7 +8,7 @@
  *
  * A key that is missing counts as unknown, and what is unknown speaks against nothing.
  */
-#include "agent/ctl/judge.h"
+#include "agent/judge/judge.h"
 
 #include <stdio.h>
 #include <stdlib.h>

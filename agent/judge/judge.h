@@ -1,5 +1,5 @@
-#ifndef REDSHANK_CTL_JUDGE_H
-#define REDSHANK_CTL_JUDGE_H
+#ifndef REDSHANK_JUDGE_JUDGE_H
+#define REDSHANK_JUDGE_JUDGE_H
 /*
  * How bad is it? The one judgement of a status document, for people (verdict.c) and for monitoring
  * (plugin.c), so that the two never disagree. redshankctl(1) holds the same list.

@@ -1,0 +1,176 @@
+/*
+ * What the judgement reads of the document, as a tree: a dozen keys of the hundreds, so that it
+ * costs a fraction of writing the document. The document itself is text from the start and never a
+ * tree (json.h).
+ *
+ * Names and texts are taken as they are, valid UTF-8 or not: the writer cleans what the judgement
+ * says of them, as it does everywhere else.
+ */
+#include "agent/status/judged.h"
+
+#include <stdlib.h>
+
+#include "agent/bird/apply_explain.h"
+
+#define JUDGED_SESSIONS_MAX 64
+
+static void put(json_t *object, const char *key, json_t *value)
+{
+	/* Takes the value over, also where it fails: then the key is missing, and unknown. */
+	(void)json_object_set_new_nocheck(object, key, value);
+}
+
+static void put_text(json_t *object, const char *key, const char *text)
+{
+	if (text && text[0])
+		put(object, key, json_string_nocheck(text));
+}
+
+static void put_sessions_down(json_t *bird, const struct apply *apply)
+{
+	struct apply_explained_session session;
+	json_t *down = json_array();
+	size_t n = 0;
+
+	for (size_t i = 0; apply_explain_session(apply, i, &session); i++)
+		if (!session.up && n++ < JUDGED_SESSIONS_MAX)
+			(void)json_array_append_new(down, json_string_nocheck(session.name));
+	put(bird, "sessions_down", down);
+}
+
+static void put_bird(json_t *document, const struct document_facts *facts)
+{
+	const struct apply_status *s = apply_status(facts->apply);
+	json_t *bird = json_object();
+	char text[CLOCK_TEXT_MAX];
+
+	put_text(bird, "link", document_link_name(s->link));
+	put_text(bird, "error", s->error);
+	put_text(bird, "alarm", s->alarm);
+	put_text(bird, "files_error", s->files_error);
+	if (!monotime_is_never(s->silent_since))
+		put_text(bird, "silent_since",
+			document_format_time(
+				s->silent_since, clock_monotime(), clock_walltime(), text));
+	if (s->link == APPLY_LINK_UP) {
+		put(bird, "sessions", json_integer((json_int_t)s->sessions));
+		put(bird, "sessions_up", json_integer((json_int_t)s->sessions_up));
+		put_sessions_down(bird, facts->apply);
+	}
+	put(document, "bird", bird);
+}
+
+void judged_init(struct judged *j, const struct document_facts *facts)
+{
+	json_t *config = json_object();
+
+	j->document = json_object();
+	put_bird(j->document, facts);
+	put_text(config, "error", facts->config_error);
+	put(j->document, "config", config);
+	put(j->document, "stopping", json_boolean(facts->stopping));
+	put(j->document, "services", json_object());
+}
+
+void judged_done(struct judged *j)
+{
+	json_decref(j->document);
+	j->document = NULL;
+}
+
+static json_t *known(enum apply_known what)
+{
+	switch (what) {
+	case APPLY_UNKNOWN:
+		return json_null();
+	case APPLY_NO:
+		return json_false();
+	case APPLY_YES:
+		return json_true();
+	}
+	abort();
+}
+
+static json_t *judged_prefix(const struct document_facts *facts, size_t service, size_t index)
+{
+	const struct engine_prefix *wanted = engine_prefix(facts->engine, service, index);
+	const struct apply_observed *seen = apply_observed(facts->apply, service, index);
+	json_t *prefix = json_object();
+
+	put_text(prefix, "wanted", prefix_wanted_name(wanted->wanted));
+	put_text(prefix, "reason", prefix_reason_name(wanted->reason));
+	put_text(prefix, "elsewhere", seen->elsewhere);
+	put(prefix, "announced", known(seen->announced));
+	if (seen->exported >= 0)
+		put(prefix, "exported", json_integer(seen->exported));
+	return prefix;
+}
+
+static json_t *judged_check(const struct document_facts *facts, size_t service, size_t index)
+{
+	json_t *check = json_object();
+
+	put_text(check, "state",
+		check_state_name(engine_check(facts->engine, service, index)->state));
+	return check;
+}
+
+json_t *judged_add_service(struct judged *j, const struct document_facts *facts, size_t index)
+{
+	const struct config_service *configured = &facts->config->services[index];
+	json_t *service = json_object(), *prefixes = json_object(), *checks = json_object();
+	char name[PREFIX_TEXT_MAX];
+
+	put_text(service, "health", service_health_name(engine_health(facts->engine, index)));
+	for (size_t i = 0; i < configured->n_prefixes; i++)
+		put(prefixes, prefix_format(&configured->prefixes[i].prefix, name),
+			judged_prefix(facts, index, i));
+	for (size_t i = 0; i < configured->n_checks; i++)
+		put(checks, configured->checks[i].name, judged_check(facts, index, i));
+	put(service, "prefixes", prefixes);
+	put(service, "checks", checks);
+	put(json_object_get(j->document, "services"), configured->name, service);
+	return json_object_get(json_object_get(j->document, "services"), configured->name);
+}
+
+static void put_level(struct json_writer *w, const json_t *judged, enum judge_level level)
+{
+	json_write_string(w, "level", judged ? verdict_level_name(level) : NULL);
+}
+
+void judged_put_service(struct judged *j, struct json_writer *w, json_t *service)
+{
+	put_level(w, service, judge_service_level(service, json_object_get(j->document, "bird")));
+}
+
+void judged_put_prefix(struct judged *j, struct json_writer *w, json_t *service, const char *name)
+{
+	const json_t *prefix = json_object_get(json_object_get(service, "prefixes"), name);
+
+	put_level(w, prefix,
+		judge_prefix_level(judge_prefix(prefix, json_object_get(j->document, "bird"))));
+}
+
+void judged_put_check(struct judged *j, struct json_writer *w, json_t *service, const char *name)
+{
+	const json_t *check = json_object_get(json_object_get(service, "checks"), name);
+
+	put_level(w, check, judge_check_level(service, check));
+}
+
+void judged_put_verdict(struct judged *j, struct json_writer *w)
+{
+	struct verdict v;
+
+	if (!j->document) {
+		json_write_null(w, "verdict");
+		return;
+	}
+	verdict_judge(&v, j->document);
+	json_open_object(w, "verdict");
+	json_write_string(w, "level", verdict_level_name(v.level));
+	json_write_string(w, "text", buffer_string(&v.text));
+	json_write_string(w, "command", v.command[0] ? v.command : NULL);
+	json_close(w);
+	verdict_done(&v);
+}
