@@ -87,6 +87,15 @@ static json_t *string_list(const struct schema_key *key)
 		"maxItems", key->maximum ? key->maximum : STRING_MAX, "items", string(&item)));
 }
 
+static json_t *string_map(const struct schema_key *key)
+{
+	const struct schema_key item = {.form = key->form};
+
+	return made(json_pack("{s:s, s:I, s:I, s:o}", "type", "object", "minProperties",
+		key->minimum, "maxProperties", key->maximum ? key->maximum : STRING_MAX,
+		"additionalProperties", string(&item)));
+}
+
 static json_t *integer(const struct schema_key *key)
 {
 	return made(json_pack("{s:s, s:I, s:I}", "type", "integer", "minimum", key->minimum,
@@ -123,9 +132,7 @@ static json_t *type_of(const struct schema_key *key)
 	case SCHEMA_STRING_LIST:
 		return string_list(key);
 	case SCHEMA_STRING_MAP:
-		return made(json_pack("{s:s, s:I, s:I, s:{s:s}}", "type", "object", "minProperties",
-			key->minimum, "maxProperties", key->maximum ? key->maximum : STRING_MAX,
-			"additionalProperties", "type", "string"));
+		return string_map(key);
 	case SCHEMA_INTEGER_LIST:
 		return made(json_pack("{s:s, s:i, s:i, s:o}", "type", "array", "minItems", 1,
 			"maxItems", INTEGER_LIST_MAX, "items", integer(key)));
@@ -215,6 +222,8 @@ static json_t *special(const char *name)
 		return map_of(NAME_PATTERN, 1, object_of(&tables_service));
 	if (strcmp(name, "weights") == 0)
 		return map_of(NODE_PATTERN, 0, map_of(PREFIX_PATTERN, 0, ref("weight")));
+	if (strcmp(name, "neighbours") == 0)
+		return object_of(&tables_neighbours);
 	if (strcmp(name, "prefixes") == 0)
 		return map_of(PREFIX_PATTERN, 1, weight_or_prefix());
 	if (strcmp(name, "require") == 0)

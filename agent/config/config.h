@@ -100,6 +100,18 @@ struct config_weight {
 	uint32_t weight;
 };
 
+/* Who the neighbours are, and how agents speak with each other (agent/neighbour/). */
+struct config_neighbours {
+	char *listen; /* "ADDRESS:PORT" */
+	char *site;
+	bool plain;		       /* HTTP without TLS: loopback alone */
+	char *certificate, *key, *ca;  /* PEM files; NULL with plain */
+	struct schema_strings members; /* name, "ADDRESS:PORT", name, ...; may hold this node */
+	char *file;		       /* of more members, watched; or NULL */
+	uint64_t stale_after_ms;       /* a report older than this says nothing */
+	uint64_t forget_after_ms;      /* a neighbour silent for this long announces nothing */
+};
+
 /* One row of `weights`: what a node gives its prefixes. All nodes' rows are kept. */
 struct config_weights {
 	char *node;
@@ -118,6 +130,7 @@ struct config {
 	size_t n_services;
 	struct config_weights *weights;
 	size_t n_weights;
+	struct config_neighbours *neighbours; /* NULL: none */
 };
 
 /* Of one configuration, all services together. */
@@ -126,6 +139,7 @@ struct config {
 #define CONFIG_CHECKS_MAX 4096
 #define CONFIG_COMMUNITIES_MAX 64 /* of one prefix, of either kind */
 #define CONFIG_WEIGHTS_MAX 100000 /* of all nodes */
+#define CONFIG_MEMBERS_MAX 256	  /* neighbours, of the configuration and of its file together */
 
 /*
  * Reads FILE and conf.d, merges, checks. On success *ret is owned by the caller and `problems`

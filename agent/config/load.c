@@ -66,6 +66,7 @@ static void load_document(struct load *l, json_t *document)
 	load_defaults(l, json_object_get(document, "defaults"));
 	services_load(l, json_object_get(document, "services"));
 	weights_load(l, json_object_get(document, "weights"));
+	neighbours_load(l, json_object_get(document, "neighbours"));
 }
 
 int load_sources(const struct sources *sources, const struct probe_type *const *types,
@@ -140,7 +141,10 @@ void config_free(struct config *c)
 		free(c->weights[i].node);
 		free(c->weights[i].items);
 	}
+	if (c->neighbours)
+		settings_done(&tables_neighbours, c->neighbours);
 	settings_done(&tables_top, c);
+	free(c->neighbours);
 	free(c->services);
 	free(c->weights);
 	free(c);

@@ -20,8 +20,9 @@ int load_sources(const struct sources *sources, const struct probe_type *const *
 	struct config **ret, struct problems *problems);
 
 /* Each fills its part of load->config; what is wrong is in the report. */
-void services_load(struct load *l, json_t *services); /* services.c */
-void weights_load(struct load *l, json_t *weights);   /* weights.c; after services */
+void services_load(struct load *l, json_t *services);	  /* services.c */
+void weights_load(struct load *l, json_t *weights);	  /* weights.c; after services */
+void neighbours_load(struct load *l, json_t *neighbours); /* neighbours.c; after node */
 void checks_load(struct load *l, const struct path *path, json_t *checks,
 	struct config_service *service); /* checks.c */
 void prefixes_load(struct load *l, const struct path *path, json_t *prefixes,

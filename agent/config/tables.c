@@ -305,6 +305,9 @@ static const struct schema_key top_keys[] = {
 	{.name = "weights",
 		.kind = SCHEMA_SPECIAL,
 		.meaning = "NODE to PREFIX to weight, for the whole fleet"},
+	{.name = "neighbours",
+		.kind = SCHEMA_SPECIAL,
+		.meaning = "the other agents of this site, and how to speak with them"},
 	SCHEMA_END,
 };
 const struct schema tables_top = {.size = sizeof(struct config), .keys = top_keys};
