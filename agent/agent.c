@@ -169,6 +169,7 @@ static void agent_on_ready(void *userdata)
 	agent_want_all(a);
 	apply_flush(a->apply);
 	checks_start(a->checks);
+	agent_write_deadman(a);
 	notify_ready();
 	if (a->early != 0)
 		(void)raise(a->early);

@@ -63,6 +63,8 @@ void agent_check_now(void *userdata);
 /* The weights that operators gave, into the configuration: apply, engine and status read them
  * there. True when one is another now. */
 bool agent_weigh(const struct agent *a, struct config *config);
+/* The list for redshank-deadman, by the configuration that runs. */
+void agent_write_deadman(struct agent *a);
 /* The operators' words have changed. */
 void agent_on_words(void *userdata);
 /* Loads and swaps the configuration. 0 or negative errno, with what is wrong in `problems`; what

@@ -9,6 +9,7 @@
 
 #include "agent/agent_private.h"
 #include "agent/base/clock.h"
+#include "agent/bird/deadman.h"
 #include "agent/system/log.h"
 #include "agent/system/notify.h"
 #include "agent/view.h"
@@ -109,6 +110,16 @@ static void agent_note_load(struct agent *a, int r, const struct problems *probl
 		a->config_loaded = clock_monotime();
 }
 
+/* For when the agent is gone for good. Without it, redshank-deadman goes by the list before. */
+void agent_write_deadman(struct agent *a)
+{
+	struct error error = {0};
+
+	if (deadman_write(a->config, &error) < 0)
+		log_warning(
+			"%s; redshank-deadman would go by an older list, or by none", error.text);
+}
+
 /* Swaps the configuration. Everything that can fail comes before anything changes. */
 static int agent_swap(struct agent *a, struct config *config)
 {
@@ -148,6 +159,7 @@ static int agent_swap(struct agent *a, struct config *config)
 	agent_want_all(a);
 	apply_flush(a->apply);
 	checks_start(a->checks);
+	agent_write_deadman(a);
 	config_free(old);
 	return 0;
 }

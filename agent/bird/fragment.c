@@ -290,9 +290,7 @@ static int fragment_fill(int fd, const char *text, size_t n)
 	return 0;
 }
 
-/* Writes `from` (a dot-file) and renames it to `to`. */
-static int fragment_place(
-	int folder_fd, const char *from, const char *to, const char *text, size_t n)
+int fragment_place(int folder_fd, const char *from, const char *to, const char *text, size_t n)
 {
 	_cleanup_close_ int fd = -1;
 	int r;

@@ -65,6 +65,9 @@ int fragment_render(const struct config_service *service, const enum prefix_want
  * setgid, else the process's own: BIRD must be able to read them.
  */
 int fragment_open_folder(const char *path, int *ret_fd, struct error *ret_error);
+/* Writes text as the file `from` (a dot-file, replaced), fsync, and renames it to `to`. On failure
+ * `to` is untouched and `from` is gone. */
+int fragment_place(int folder_fd, const char *from, const char *to, const char *text, size_t n);
 /* Writes text as SERVICE.conf: dot-file, fsync, rename, fsync of the folder. On failure the old
  * file is untouched and no dot-file is left. */
 int fragment_write(int folder_fd, const char *service, const char *text, size_t n);

@@ -21,6 +21,11 @@ enum config_on_stop {
 	CONFIG_ON_STOP_KEEP,
 };
 
+enum config_on_failure {
+	CONFIG_ON_FAILURE_KEEP,
+	CONFIG_ON_FAILURE_WITHDRAW,
+};
+
 enum config_require {
 	CONFIG_REQUIRE_ALL,
 	CONFIG_REQUIRE_ANY,
@@ -92,6 +97,7 @@ struct config_service {
 	size_t n_checks;
 	struct config_restart *restart; /* or NULL */
 	int on_stop;			/* enum config_on_stop */
+	int on_failure;			/* enum config_on_failure */
 	bool address_check;		/* the default of its prefixes */
 };
 

@@ -67,6 +67,7 @@ const char *tables_form_listen(const char *text)
 
 static const char *const control_words[] = {"socket", "birdc", NULL};
 static const char *const on_stop_words[] = {"withdraw", "keep", NULL};
+static const char *const on_failure_words[] = {"keep", "withdraw", NULL};
 
 static const struct schema_key bird_keys[] = {
 	{.name = "socket",
@@ -255,6 +256,12 @@ static const struct schema_key service_keys[] = {
 		.words = on_stop_words,
 		.fallback = "\"withdraw\"",
 		.meaning = "what a stop of the agent does to the announcements"},
+	{.name = "on_failure",
+		.kind = SCHEMA_ENUM,
+		SCHEMA_FIELD(struct config_service, on_failure),
+		.words = on_failure_words,
+		.fallback = "\"keep\"",
+		.meaning = "what becomes of the announcements when systemd gives the agent up"},
 	{.name = "address_check",
 		.kind = SCHEMA_BOOLEAN,
 		SCHEMA_FIELD(struct config_service, address_check),

@@ -136,6 +136,9 @@ class MachineSite(Site):
             "/etc/redshank/redshank.json": json.dumps(self.config, indent=2),
             "/etc/systemd/system/redshank.service": _read("systemd", "redshank.service"),
             "/etc/systemd/system/redshank.service.d/test.conf": DROPIN + self.dropin,
+            "/etc/systemd/system/redshank-deadman.service": _read("systemd", "redshank-deadman.service").replace(
+                "/usr/libexec/redshank/", "/opt/"
+            ),
             "/etc/tmpfiles.d/nsd.conf": "d /var/lib/nsd 0755 nsd nsd -\n",
             "/etc/tmpfiles.d/redshank.conf": _read("systemd", "redshank.tmpfiles"),
             "/etc/sysusers.d/bird.conf": "u bird - \"BIRD\" /run/bird\nu nsd - \"NSD\" /\n",
@@ -166,6 +169,7 @@ class MachineSite(Site):
             (os.path.join(build, "redshankctl"), "/opt/redshankctl"),
             (TEMPLATE, "/opt/redshank.conf"),
             (os.path.join(ROOT, "systemd", "redshank-generator"), "/opt/redshank-generator"),
+            (os.path.join(ROOT, "systemd", "redshank-deadman"), "/opt/redshank-deadman"),
             (generator, "/etc/systemd/system-generators/redshank-generator"),
         ]
 

@@ -1,0 +1,53 @@
+/* The list for the dead man: see deadman.h. */
+#include "agent/bird/deadman.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "agent/base/cleanup.h"
+#include "agent/bird/fragment.h"
+
+#define DEADMAN_NEW ".deadman.new"
+#define DEADMAN_TEXT_MAX (1024UL * 1024)
+
+int deadman_render(const struct config *config, struct buffer *ret)
+{
+	int r;
+
+	if (strchr(config->bird.socket, '\n')) /* it would be another line */
+		return -EINVAL;
+	r = buffer_printf(ret, "redshank-deadman 1\nsocket %s\n", config->bird.socket);
+	for (size_t i = 0; i < config->n_services && r >= 0; i++) {
+		const struct config_service *service = &config->services[i];
+
+		switch ((enum config_on_failure)service->on_failure) {
+		case CONFIG_ON_FAILURE_WITHDRAW:
+			r = buffer_printf(ret, "withdraw %s\n", service->name);
+			break;
+		case CONFIG_ON_FAILURE_KEEP:
+			r = buffer_printf(ret, "keep %s\n", service->name);
+			break;
+		}
+	}
+	return r;
+}
+
+int deadman_write(const struct config *config, struct error *ret_error)
+{
+	_cleanup_buffer_ struct buffer text = {0};
+	_cleanup_close_ int folder = -1;
+	int r;
+
+	buffer_init(&text, DEADMAN_TEXT_MAX);
+	r = deadman_render(config, &text);
+	if (r < 0)
+		return error_set_errno(ret_error, -r, "bird: list for redshank-deadman");
+	r = fragment_open_folder(config->bird.fragments, &folder, ret_error);
+	if (r < 0)
+		return r;
+	r = fragment_place(folder, DEADMAN_NEW, DEADMAN_FILE, buffer_string(&text), text.length);
+	if (r < 0)
+		return error_set_errno(
+			ret_error, -r, "bird: write %s/" DEADMAN_FILE, config->bird.fragments);
+	return 0;
+}

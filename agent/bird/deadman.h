@@ -1,0 +1,29 @@
+#ifndef REDSHANK_BIRD_DEADMAN_H
+#define REDSHANK_BIRD_DEADMAN_H
+/*
+ * What becomes of the announcements when the agent is gone for good: written beforehand by an agent
+ * that lives, read by systemd/redshank-deadman when systemd has given it up. That is a shell script
+ * with nothing but birdc to help it, so the list is lines of words and no JSON:
+ *
+ *   redshank-deadman 1
+ *   socket /run/bird/bird.ctl
+ *   withdraw dns
+ *   keep web
+ *
+ * It lies beside the fragments, on tmpfs like them: after a reboot neither is there.
+ */
+#include "agent/base/buffer.h"
+#include "agent/base/error.h"
+#include "agent/config/config.h"
+
+#define DEADMAN_FILE ".deadman"
+
+/* Appends the list of a configuration. 0, -ENOMEM, -E2BIG; -EINVAL where bird.socket holds a line's
+ * end. */
+int deadman_render(const struct config *config, struct buffer *ret);
+
+/* Writes it into the folder of the fragments by dot-file and rename. 0 or negative errno with the
+ * text; the old list is untouched then. */
+int deadman_write(const struct config *config, struct error *ret_error);
+
+#endif

@@ -1,0 +1,169 @@
+"""The agent is gone for good: systemd gives it up, and redshank-deadman goes by the list.
+
+Each service by its on_failure, for BIRD and for its next configure, whether BIRD runs, hangs or is away; and
+the agent is tried again until it runs, or somebody stops it.
+"""
+
+import os
+import subprocess
+import time
+
+from lib.agentctl import DEFAULTS, ROOT
+from lib.case import check, eventually, main
+from lib.machinesite import CONFIG, MachineSite
+
+DNS, DNS6, WEB = "192.0.2.53/32", "2001:db8::53/128", "192.0.2.80/32"
+SITE = {
+    **CONFIG,
+    "defaults": DEFAULTS,
+    "services": {
+        "dns": {**CONFIG["services"]["dns"], "on_failure": "withdraw"},
+        "web": {"prefixes": {WEB: 50}, "address_check": False},
+    },
+}
+BROKEN = "/etc/redshank/redshank.json"
+SCRIPT = os.path.join(ROOT, "systemd", "redshank-deadman")
+UNIT, DEADMAN = "redshank.service", "redshank-deadman.service"
+
+
+def deadman_log(site):
+    return site.machine.journal(DEADMAN)
+
+
+def start(site):
+    site.machine.systemctl("start", "bird.service", "nsd.service", UNIT)
+    site.wait_sessions(["edge1"])
+    for prefix in (DNS, DNS6, WEB):
+        site.wait_announced(prefix, "edge1")
+
+
+def fail_for_good(site):
+    """Its configuration is broken and it is killed. Returns when systemd gave it up."""
+    site.machine.write("/run/broken.json", "{")
+    site.machine.run(["mount", "--bind", "/run/broken.json", BROKEN])
+    runs = deadman_log(site).count("kept as it is announced")
+    pid = int(site.machine.show(UNIT, "MainPID"))
+    check(pid > 0, "the agent runs")
+    site.machine.run(["kill", "-9", str(pid)])
+    eventually(lambda: deadman_log(site).count("kept as it is announced") > runs, 30, what="the dead man has acted")
+
+
+def mend(site):
+    """The configuration is as it was, and the dead man's next try succeeds."""
+    site.machine.run(["umount", BROKEN])
+    eventually(lambda: site.machine.systemctl("is-active", UNIT, check=False) == "active", 20, what="the agent runs")
+    site.wait_announced(DNS, "edge1")
+
+
+def announced(site, prefix):
+    return "edge1" in site.routes(prefix)
+
+
+def test_list(site):
+    """The list is there while the agent lives, and a reload writes it anew."""
+    start(site)
+    text = site.machine.run(["cat", "/run/redshank/bird/.deadman"]).stdout
+    check(text == "redshank-deadman 1\nsocket /run/bird/bird.ctl\nwithdraw dns\nkeep web\n", "the list", text)
+
+
+def test_withdraws_or_keeps(site):
+    """dns leaves and web stays, also after a configure; when the configuration is mended both are as before."""
+    begun = time.time()
+    fail_for_good(site)
+    eventually(lambda: not announced(site, DNS) and not announced(site, DNS6), what="dns is withdrawn")
+    check(announced(site, WEB), "web is kept")
+    changes = site.wire.since(begun, edge="edge1", prefix=WEB)
+    check(not changes, "no UPDATE of what is kept", changes)
+    answer = site.machine.run(["birdc", "-v", "configure"]).stdout
+    check("0003" in answer, "BIRD has read its configuration again", answer)
+    check(not announced(site, DNS) and announced(site, WEB), "the same after BIRD's configure")
+    check("dns: withdrawn" in deadman_log(site) and "web: kept" in deadman_log(site), "it says so", deadman_log(site))
+    mend(site)
+
+
+def test_stop_ends_it(site):
+    """Who stops the agent that was given up stops the dead man's tries, too."""
+    fail_for_good(site)
+    eventually(lambda: site.machine.show(DEADMAN, "ActiveState") == "activating", what="it waits for the next try")
+    site.machine.systemctl("stop", UNIT)
+    check(site.machine.show(DEADMAN, "ActiveState") in ("inactive", "failed"), "the dead man is stopped")
+    site.machine.run(["umount", BROKEN])
+    site.machine.systemctl("reset-failed", UNIT)
+    start(site)
+
+
+def test_bird_hangs(site):
+    """A BIRD that does not answer is not waited for without end; the fragment says it when BIRD reads it."""
+    bird = site.machine.show("bird.service", "MainPID")
+    site.machine.run(["kill", "-STOP", bird])
+    fail_for_good(site)
+    check("dns: BIRD does not answer" in deadman_log(site), "it says so", deadman_log(site))
+    text = site.machine.run(["cat", "/run/redshank/bird/dns.conf"]).stdout
+    check(text.count("protocol ") == text.count("\tdisabled;") == 2, "the fragment is withdrawn", text)
+    site.machine.run(["kill", "-CONT", bird])
+    mend(site)
+
+
+def test_bird_away(site):
+    """Without a BIRD the fragment says it: the BIRD that starts next announces nothing of dns."""
+    site.machine.systemctl("stop", "bird.service")
+    fail_for_good(site)
+    check("dns: no BIRD at" in deadman_log(site), "it says so", deadman_log(site))
+    site.machine.systemctl("start", "bird.service")
+    site.wait_sessions(["edge1"])
+    site.wait_announced(WEB, "edge1")
+    check(not announced(site, DNS), "what was withdrawn stays so")
+    mend(site)
+
+
+def run_script(site, lines, **fragments):
+    """The script alone, without a BIRD: (exit code, what it said, {file: text} of what is left)."""
+    folder = site.router.path(f"fragments-{time.monotonic_ns()}")
+    os.mkdir(folder)
+    for name, text in [(".deadman", "".join(f"{line}\n" for line in lines))] * bool(lines) + list(fragments.items()):
+        with open(os.path.join(folder, name.replace("__ready", "")), "w", encoding="utf-8") as f:
+            f.write(text)
+        if name.endswith("__ready"):
+            os.rename(os.path.join(folder, name[:-7]), os.path.join(folder, f".{name[:-7]}.conf.withdrawn"))
+        elif name != ".deadman":
+            os.rename(os.path.join(folder, name), os.path.join(folder, f"{name}.conf"))
+    done = subprocess.run(["sh", SCRIPT, folder], capture_output=True, text=True, timeout=30, check=False)
+    left = {}
+    for name in os.listdir(folder):
+        with open(os.path.join(folder, name), encoding="utf-8") as f:
+            left[name] = f.read()
+    left.pop(".deadman", None)
+    return done.returncode, done.stderr, left
+
+
+def test_files(site):
+    """The fragment is withdrawn by what lies ready, stays where it is so already, and else is no more."""
+    up = "protocol static 'redshank:a:192.0.2.1' {\n\tipv4;\n}\n"
+    down = up.replace("ipv4;", "disabled;\n\tipv4;")
+    head = ["redshank-deadman 1", f"socket {site.router.path('no-bird.ctl')}"]
+    withdraw = [*head, "withdraw a"]
+    for what, lines, fragments, code, left in (
+        ("what lies ready", withdraw, {"a": up, "a__ready": down}, 0, {"a.conf": down}),
+        ("withdrawn already", withdraw, {"a": down}, 0, {"a.conf": down}),
+        ("nothing lies ready", withdraw, {"a": up}, 0, {}),
+        ("one of two is up", withdraw, {"a": down + up}, 0, {}),
+        ("no fragment at all", withdraw, {}, 0, {}),
+        ("kept", [*head, "keep a"], {"a": up, "a__ready": down}, 0, {"a.conf": up, ".a.conf.withdrawn": down}),
+        ("a name that leads elsewhere", [*head, "withdraw ../a", "withdraw a"], {"a": up}, 1, {}),
+        ("a word of another agent", [*head, "postpone a"], {"a": up}, 1, {"a.conf": up}),
+        ("another version", ["redshank-deadman 2", "withdraw a"], {"a": up}, 2, {"a.conf": up}),
+        ("no list", [], {"a": up}, 2, {"a.conf": up}),
+    ):
+        seen = run_script(site, lines, **fragments)
+        check((seen[0], seen[2]) == (code, left), what, seen)
+        check("no BIRD at" in seen[1] or "withdraw a" not in lines or code == 2, "a BIRD that is away is said", seen)
+
+
+def impatient():
+    """As shipped, but for the time before the agent's next try."""
+    with open(os.path.join(ROOT, "systemd", DEADMAN), encoding="utf-8") as f:
+        unit = f.read().replace("/usr/libexec/redshank/", "/opt/")
+    return {f"/etc/systemd/system/{DEADMAN}": unit.replace("sleep 10", "sleep 3")}
+
+
+main(lambda: MachineSite(config=SITE, files=impatient()))
