@@ -27,8 +27,11 @@ static void agent_tell_words(struct agent *a)
 			const char *prefix = prefix_format(&service->prefixes[p].prefix, name);
 
 			engine_word(a->engine, s, p,
-				words_cover(words, service->name, prefix) ? PREFIX_WORD_DRAINED
-									  : PREFIX_WORD_NONE);
+				words_cover(words, WORD_DRAIN, service->name, prefix)
+					? PREFIX_WORD_DRAINED
+				: words_cover(words, WORD_ANNOUNCE, service->name, prefix)
+					? PREFIX_WORD_FORCED
+					: PREFIX_WORD_NONE);
 		}
 	}
 }

@@ -1,5 +1,5 @@
 /*
- * drain, undrain, weight, check-now, reload.
+ * drain, undrain, announce, weight, freeze, thaw, check-now, reload.
  *
  * Whatever could mean more than was meant is refused here: a drain of the whole server has to say
  * --all, and an option that is not known ends the command. What names and times are right is the
@@ -16,13 +16,16 @@
 /* What goes with a command. */
 static const struct change_usage {
 	const char *command;
-	bool all, reset, reason, span;
+	bool all, number, reset, reason, span;
 } usages[] = {
-	{"drain", true, false, true, true},
-	{"undrain", true, false, false, false},
-	{"weight", false, true, true, true},
-	{"check-now", false, false, false, false},
-	{"reload", false, false, false, false},
+	{.command = "drain", .all = true, .reason = true, .span = true},
+	{.command = "undrain", .all = true},
+	{.command = "announce", .reset = true, .reason = true, .span = true},
+	{.command = "weight", .number = true, .reset = true, .reason = true, .span = true},
+	{.command = "freeze", .reason = true, .span = true},
+	{.command = "thaw"},
+	{.command = "check-now"},
+	{.command = "reload"},
 };
 
 static const struct change_usage *usage_of(const char *command)
@@ -54,7 +57,15 @@ static int check_usage(const struct change_usage *usage, const char *name, const
 		return error_set(ret_error, EINVAL,
 			"%s: expected a service or a prefix, or --all for the whole server",
 			usage->command);
-	if (usage->reset && (!name || o->reset == (number != NULL)))
+	if (usage->reset && !usage->number && (!name || o->reset == (o->span != NULL)))
+		return error_set(ret_error, EINVAL,
+			"%s: expected a service or a prefix with --for D (at most 24h), or with "
+			"--reset",
+			usage->command);
+	if (usage->reset && !usage->number && o->reset && o->reason)
+		return error_set(
+			ret_error, EINVAL, "--reason does not go with %s --reset", usage->command);
+	if (usage->number && (!name || o->reset == (number != NULL)))
 		return error_set(ret_error, EINVAL,
 			"%s: expected a prefix and a number, or a prefix and --reset",
 			usage->command);
@@ -80,9 +91,11 @@ char *change_body(const char *command, const char *name, const char *number,
 
 	if (check_usage(usage, name, number, options, ret_error) < 0)
 		return NULL;
-	if (usage->reset)
+	if (usage->number)
 		(void)json_object_set_new(
 			body, "weight", number ? json_integer(atoll(number)) : json_null());
+	else if (options->reset)
+		(void)json_object_set_new(body, "reset", json_true());
 	if (body_add(body, "name", name) && body_add(body, "reason", options->reason) &&
 		body_add(body, "for", options->span))
 		text = json_dumps(body, JSON_ENSURE_ASCII);

@@ -206,8 +206,12 @@ static const struct command commands[] = {
 	{"drain", "SERVICE|PREFIX|--all", "take it out, until it is undrained or for a time",
 		run_change},
 	{"undrain", "SERVICE|PREFIX|--all", "take back a drain", run_change},
+	{"announce", "SERVICE|PREFIX", "announce it by force, with --for D; or --reset that",
+		run_change},
 	{"weight", "PREFIX N|--reset", "give a prefix another weight, or the configured one",
 		run_change},
+	{"freeze", "", "change nothing by itself, until the thaw or for a time", run_change},
+	{"thaw", "", "take back the freeze", run_change},
 	{"check-now", "", "run every check now", run_change},
 	{"reload", "", "read the configuration again", run_change},
 	{"version", "", "the version of this program", run_version},
@@ -286,9 +290,9 @@ static void print_help(FILE *out)
 		"  --json          for programs: JSON\n"
 		"  --plugin        with status: one line and exit code as a monitoring plug-in\n"
 		"  --all           with drain, undrain: the whole server\n"
-		"  --reset         with weight: back to the configured one\n"
-		"  --reason TEXT   with drain, weight: why\n"
-		"  --for D         with drain, weight: how long, such as 30m or 2h\n"
+		"  --reset         with weight: back to the configured one; with announce: end it\n"
+		"  --reason TEXT   with drain, announce, weight, freeze: why\n"
+		"  --for D         with those: how long, such as 30m or 2h\n"
 		"  --help, --version\n"
 		"\n"
 		"Exit codes: 0 done, 1 refused or unknown, 2 usage, 3 no agent. With "
@@ -327,8 +331,8 @@ static int run_named(const struct command_options *options, int argc, char **arg
 			return complain(COMMAND_USAGE, "--plugin goes with status only");
 		if (change_options_given(&options->change) && commands[i].run != run_change)
 			return complain(COMMAND_USAGE, "--all, --reset, --reason and --for go with "
-						       "drain, undrain and weight "
-						       "only");
+						       "drain, undrain, announce, weight "
+						       "and freeze only");
 		return commands[i].run(options, argc, argv);
 	}
 	return unknown_command(argv[0]);

@@ -244,23 +244,44 @@ static void say_checks(const struct explain *e, struct buffer *b)
 	}
 }
 
-/* "drained with the whole server by root (uid 0, pid 7), until 2026-..." */
-static void say_drain(const struct explain *e, struct buffer *b, const json_t *drain)
+/* "it was drained by root (uid 0, pid 7) at 2026-..., until 2026-...: new disks." */
+static void say_word(const struct explain *e, struct buffer *b, const json_t *word,
+	const char *done, const char *undone)
 {
-	const char *name = explain_text(drain, "name"), *until = explain_text(drain, "until");
-	const char *reason = explain_text(drain, "reason");
+	const char *name = explain_text(word, "name"), *until = explain_text(word, "until");
+	const char *reason = explain_text(word, "reason");
 
-	if (!json_is_object(drain)) {
-		say(b, "an operator has drained it.");
+	if (!json_is_object(word)) {
+		say(b, "it was %s by an operator.", done);
 		return;
 	}
 	if (name[0] && strcmp(name, e->service_name) == 0)
-		say(b, "its service was drained");
+		say(b, "its service");
 	else
-		say(b, name[0] ? "it was drained" : "the whole server was drained");
-	say(b, " by %s at %s, ", explain_text(drain, "who"), explain_text(drain, "since"));
-	say(b, "%s%s", until[0] ? "until " : "until it is undrained", until);
+		say(b, name[0] ? "it" : "the whole server");
+	say(b, " was %s by %s at %s, ", done, explain_text(word, "who"),
+		explain_text(word, "since"));
+	say(b, "%s%s", until[0] ? "until " : undone, until);
 	say(b, reason[0] ? ": %s." : "; no reason was given.", reason);
+}
+
+/* What an operator holds up is loud where the service would not be announced without. */
+static void say_forced(const struct explain *e, struct buffer *b, const json_t *prefix)
+{
+	say_word(e, b, explain_get(prefix, "announce"), "announced by force", "until it is reset");
+	if (explain_is(e->service, "health", "unhealthy"))
+		say(b, " THE SERVICE IS UNHEALTHY: without that word it would be withdrawn.");
+	else
+		say(b, " Its checks and addresses do not count meanwhile.");
+}
+
+static void say_frozen(const struct explain *e, struct buffer *b, const json_t *prefix)
+{
+	say_word(e, b, explain_get(e->document, "freeze"), "frozen", "until it is thawed");
+	say(b,
+		" So it stays %s, although the rules say otherwise. Only a dead process, a missing "
+		"address or an operator's word changes that.",
+		explain_is(prefix, "wanted", "withdraw") ? "withdrawn" : "announced");
 }
 
 static void say_rule(const struct explain *e, struct buffer *b, const json_t *prefix)
@@ -270,14 +291,11 @@ static void say_rule(const struct explain *e, struct buffer *b, const json_t *pr
 	if (explain_is(prefix, "reason", "stopping")) {
 		say(b, "the agent is stopping, and the service's on_stop is `withdraw`.");
 	} else if (explain_is(prefix, "reason", "drained")) {
-		say_drain(e, b, explain_get(prefix, "drain"));
+		say_word(e, b, explain_get(prefix, "drain"), "drained", "until it is undrained");
 	} else if (explain_is(prefix, "reason", "forced")) {
-		say(b, "an operator has forced it to be announced, whatever the checks say.");
+		say_forced(e, b, prefix);
 	} else if (explain_is(prefix, "reason", "frozen")) {
-		say(b,
-			"an operator has frozen the server: it stays %s, although the rules say "
-			"otherwise. Only a dead process or a missing address withdraws.",
-			explain_is(prefix, "wanted", "withdraw") ? "withdrawn" : "announced");
+		say_frozen(e, b, prefix);
 	} else if (explain_is(prefix, "reason", "address_missing")) {
 		say(b, "no address of this host lies in it (or none that is usable, see `ip "
 		       "address`): nobody here would answer.");
@@ -629,9 +647,9 @@ static void say_next_step(const struct explain *e, struct buffer *b, const json_
 		{"configure_retry",
 			"BIRD refuses its configuration; tried when its file is saved, or ", true,
 			NULL},
-		{"operator", "the drain ends ", true,
+		{"operator", "the operator's word ends ", true,
 			"it stays so until an operator says otherwise"},
-		{"thaw", "it stays so until an operator thaws the server", false, NULL},
+		{"thaw", "the freeze ends ", true, "it stays so until an operator thaws the server"},
 		{"address", "as soon as an address of this host lies in it, the checks decide",
 			false, NULL},
 	};

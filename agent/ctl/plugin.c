@@ -73,6 +73,9 @@ static void say_prefix(struct plugin *p, const char *name, const json_t *prefix,
 	case JUDGE_PREFIX_NO_ADDRESS:
 		plugin_say(p, level, "no address of this host lies in %s", name);
 		return;
+	case JUDGE_PREFIX_FORCED:
+		plugin_say(p, level, "%s is announced by force", name);
+		return;
 	case JUDGE_PREFIX_WITHDRAWN:
 	case JUDGE_PREFIX_DRAINED:
 		plugin_say(p, level, "%s is withdrawn: %s", name, reason);

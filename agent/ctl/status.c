@@ -303,14 +303,24 @@ static void add_number(
 /* "drained by root (uid 0, pid 7) until 2026-...: maintenance" */
 static void say_reason(const json_t *prefix, char *buf, size_t size)
 {
-	const json_t *drain = json_object_get(prefix, "drain");
-	const char *until = text_of(drain, "until"), *why = text_of(drain, "reason");
+	static const struct {
+		const char *reason, *key, *text;
+	} rows[] = {
+		{"drained", "drain", "drained"},
+		{"forced", "announce", "announced by force"},
+		{"frozen", "freeze", "frozen"},
+	};
 
-	if (!is_text(prefix, "reason", "drained") || !json_is_object(drain))
-		(void)snprintf(buf, size, "%s", text_of(prefix, "reason"));
-	else
-		(void)snprintf(buf, size, "drained by %s%s%s%s%s", text_of(drain, "who"),
-			until[0] ? " until " : "", until, why[0] ? ": " : "", why);
+	(void)snprintf(buf, size, "%s", text_of(prefix, "reason"));
+	for (size_t i = 0; i < ELEMENTSOF(rows); i++) {
+		const json_t *word = json_object_get(prefix, rows[i].key);
+		const char *until = text_of(word, "until"), *why = text_of(word, "reason");
+
+		if (is_text(prefix, "reason", rows[i].reason) && json_is_object(word))
+			(void)snprintf(buf, size, "%s by %s%s%s%s%s", rows[i].text,
+				text_of(word, "who"), until[0] ? " until " : "", until,
+				why[0] ? ": " : "", why);
+	}
 }
 
 static void add_reason(struct text_table *t, const json_t *prefix)
@@ -321,7 +331,8 @@ static void add_reason(struct text_table *t, const json_t *prefix)
 	say_reason(prefix, reason, sizeof(reason));
 
 	if (!is_elsewhere(prefix)) {
-		text_table_add(t, TEXT_PLAIN, false, reason);
+		text_table_add(t, is_text(prefix, "reason", "forced") ? TEXT_YELLOW : TEXT_PLAIN,
+			false, reason);
 		return;
 	}
 	(void)snprintf(cell, sizeof(cell),

@@ -63,6 +63,8 @@ enum judge_prefix judge_prefix(const json_t *prefix, const json_t *bird)
 		return JUDGE_PREFIX_NO_SESSION;
 	if (judge_is(prefix, "reason", "address_missing"))
 		return JUDGE_PREFIX_NO_ADDRESS;
+	if (judge_is(prefix, "reason", "forced"))
+		return JUDGE_PREFIX_FORCED;
 	if (judge_is(prefix, "reason", "first_round"))
 		return JUDGE_PREFIX_UNDECIDED;
 	return judge_is(prefix, "wanted", "demote") ? JUDGE_PREFIX_DEMOTED : JUDGE_PREFIX_WELL;
@@ -78,6 +80,7 @@ enum judge_level judge_prefix_level(enum judge_prefix what)
 	case JUDGE_PREFIX_NO_SESSION:
 	case JUDGE_PREFIX_NO_ADDRESS:
 		return JUDGE_TROUBLE;
+	case JUDGE_PREFIX_FORCED:
 	case JUDGE_PREFIX_WITHDRAWN:
 	case JUDGE_PREFIX_DRAINED:
 	case JUDGE_PREFIX_UNDECIDED:
@@ -179,6 +182,10 @@ void judge_service_say(
 	case JUDGE_PREFIX_NO_ADDRESS:
 		(void)buffer_printf(
 			out, "%s %s has no address on this host", why[0] ? " and" : "", of);
+		return;
+	case JUDGE_PREFIX_FORCED:
+		(void)buffer_printf(
+			out, "%s", why[0] ? " and ANNOUNCED BY FORCE" : "is announced by force");
 		return;
 	case JUDGE_PREFIX_WITHDRAWN:
 		(void)buffer_printf(out, "%s", why[0] ? "" : "has withdrawn prefixes");

@@ -134,7 +134,8 @@ void document_put_known(struct json_writer *w, const char *key, enum apply_known
 	abort();
 }
 
-const struct word *document_word(const struct document *d, size_t service, size_t index)
+const struct word *document_word(
+	const struct document *d, enum word_kind kind, size_t service, size_t index)
 {
 	const struct config_service *s = &d->facts->config->services[service];
 	char name[PREFIX_TEXT_MAX];
@@ -142,7 +143,7 @@ const struct word *document_word(const struct document *d, size_t service, size_
 	if (!d->facts->words || d->facts->words->n == 0)
 		return NULL;
 	return words_cover(
-		d->facts->words, s->name, prefix_format(&s->prefixes[index].prefix, name));
+		d->facts->words, kind, s->name, prefix_format(&s->prefixes[index].prefix, name));
 }
 
 void document_put_word(struct json_writer *w, const struct word *word)
@@ -157,15 +158,13 @@ void document_put_word(struct json_writer *w, const struct word *word)
 		w, "until", word_is_forever(word) ? NULL : clock_format(word->until, text));
 }
 
-static void put_drain(struct document *d, size_t service, size_t index)
+static void put_word(struct document *d, const char *key, const struct word *word)
 {
-	const struct word *word = document_word(d, service, index);
-
 	if (!word) {
-		json_write_null(&d->json, "drain");
+		json_write_null(&d->json, key);
 		return;
 	}
-	json_open_object(&d->json, "drain");
+	json_open_object(&d->json, key);
 	document_put_word(&d->json, word);
 	json_close(&d->json);
 }
@@ -222,7 +221,8 @@ void document_put_prefix(struct document *d, size_t service, size_t index)
 	json_write_string(w, "reason", prefix_reason_name(wanted->reason));
 	document_put_time(d, "since", wanted->since);
 	json_write_string(w, "elsewhere", null_if_empty(seen->elsewhere));
-	put_drain(d, service, index);
+	put_word(d, "drain", document_word(d, WORD_DRAIN, service, index));
+	put_word(d, "announce", document_word(d, WORD_ANNOUNCE, service, index));
 }
 
 static void put_durations(struct document *d, size_t service, size_t index)
@@ -313,6 +313,8 @@ void document_begin(struct document *d, struct buffer *out, const struct documen
 	put_bird(d);
 	put_words(d, "drains", WORD_DRAIN);
 	put_words(d, "weights", WORD_WEIGHT);
+	put_words(d, "announces", WORD_ANNOUNCE);
+	put_word(d, "freeze", facts->words ? words_find(facts->words, WORD_FREEZE, "") : NULL);
 }
 
 char *document_end(struct document *d)

@@ -31,8 +31,9 @@ const char *document_link_name(enum apply_link link);
 
 /* RFC 3339; never is null. */
 void document_put_time(struct document *d, const char *key, struct monotime t);
-/* The word that keeps the prefix drained, or NULL. */
-const struct word *document_word(const struct document *d, size_t service, size_t index);
+/* The word of that kind that covers the prefix, or NULL. */
+const struct word *document_word(
+	const struct document *d, enum word_kind kind, size_t service, size_t index);
 void document_put_known(struct json_writer *w, const char *key, enum apply_known known);
 
 /* The keys of a word, into the object that is open. */

@@ -219,9 +219,9 @@ static void put_next_checks(struct document *d, size_t service, bool missing)
 }
 
 /* The operator's word ends by the wall clock, as that is set now. */
-static void put_next_word(struct document *d, size_t service, size_t prefix)
+static void put_next_word(struct document *d, enum word_kind kind, size_t service, size_t prefix)
 {
-	const struct word *word = document_word(d, service, prefix);
+	const struct word *word = document_word(d, kind, service, prefix);
 	int64_t us;
 
 	if (!word || word_is_forever(word)) {
@@ -253,8 +253,10 @@ static void put_next_all(
 	case PREFIX_REASON_STOPPING:
 		break;
 	case PREFIX_REASON_DRAINED:
+		put_next_word(d, WORD_DRAIN, service, prefix);
+		break;
 	case PREFIX_REASON_FORCED:
-		put_next_word(d, service, prefix);
+		put_next_word(d, WORD_ANNOUNCE, service, prefix);
 		break;
 	case PREFIX_REASON_FROZEN:
 		put_next(d, "thaw", MONOTIME_NEVER);

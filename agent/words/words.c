@@ -2,8 +2,10 @@
  * The operators' words and their file.
  *
  * The file is JSON, {"format": 1, "drains": [{"name", "reason", "who", "since", "until"}],
- * "weights": [the same and "weight"]}, name and until null for the whole server and for no end,
- * times in microseconds since the epoch. It is ours alone, yet whatever lies there is read as a
+ * "weights": [the same and "weight"], "announces": [...], "freezes": [...]}, name and until null
+ * for the whole server and for no end, times in microseconds since the epoch. The last two lists
+ * are written only where they hold something: an agent of before their time reads the rest, and
+ * its own file is read here. It is ours alone, yet whatever lies there is read as a
  * stranger's: bounded, a regular file, every value of the right kind. One that is not as we write
  * it is kept aside whole, for we cannot know which half of it somebody meant.
  */
@@ -82,14 +84,15 @@ struct walltime words_next_end(const struct words *w)
 	return next;
 }
 
-const struct word *words_cover(const struct words *w, const char *service, const char *prefix)
+const struct word *words_cover(
+	const struct words *w, enum word_kind kind, const char *service, const char *prefix)
 {
 	const struct word *longest = NULL;
 
 	for (size_t i = 0; i < w->n; i++) {
 		const struct word *word = &w->items[i];
 
-		if (word->kind != WORD_DRAIN)
+		if (word->kind != kind)
 			continue;
 		if (word->name[0] && strcmp(word->name, service) != 0 &&
 			strcmp(word->name, prefix) != 0)
@@ -146,6 +149,22 @@ static bool words_weight(const json_t *object, struct word *word)
 	       json_integer_value(value) <= WORDS_WEIGHT_MAX;
 }
 
+/* What a kind asks of a word beyond what all have. */
+static bool words_fits(const json_t *object, struct word *word)
+{
+	switch (word->kind) {
+	case WORD_WEIGHT:
+		return words_weight(object, word);
+	case WORD_ANNOUNCE:
+		return word->name[0] && !word_is_forever(word);
+	case WORD_FREEZE:
+		return !word->name[0];
+	case WORD_DRAIN:
+		return true;
+	}
+	abort();
+}
+
 static int words_read_item(struct words *w, enum word_kind kind, const json_t *item)
 {
 	struct word word = {.kind = kind};
@@ -155,23 +174,31 @@ static int words_read_item(struct words *w, enum word_kind kind, const json_t *i
 		!words_text(item, "reason", word.reason, sizeof(word.reason), false) ||
 		!words_text(item, "who", word.who, sizeof(word.who), false) ||
 		!words_time(item, "since", false, &word.since) ||
-		!words_time(item, "until", true, &word.until) ||
-		(kind == WORD_WEIGHT && !words_weight(item, &word)) ||
+		!words_time(item, "until", true, &word.until) || !words_fits(item, &word) ||
 		words_find(w, kind, word.name))
 		return -EINVAL;
 	return words_put(w, &word);
 }
 
-/* By kind. */
-static const char *const words_lists[] = {"drains", "weights"};
+static const struct words_list {
+	const char *name;
+	bool optional;
+} words_lists[WORD_N_KINDS] = {
+	[WORD_DRAIN] = {"drains", false},
+	[WORD_WEIGHT] = {"weights", false},
+	[WORD_ANNOUNCE] = {"announces", true},
+	[WORD_FREEZE] = {"freezes", true},
+};
 
 static int words_read_list(
 	struct words *w, enum word_kind kind, const json_t *root, struct error *ret_error)
 {
-	const char *name = words_lists[kind];
+	const char *name = words_lists[kind].name;
 	const json_t *list = json_object_get(root, name), *item;
 	size_t i;
 
+	if (!list && words_lists[kind].optional)
+		return 0;
 	if (!json_is_array(list))
 		return error_set(ret_error, EINVAL, "expected a list of `%s`", name);
 	json_array_foreach (list, i, item) {
@@ -189,6 +216,7 @@ static int words_parse(struct words *w, const char *text, size_t n, struct error
 {
 	json_error_t json_error;
 	json_auto_t *root = json_loadb(text, n, JSON_REJECT_DUPLICATES, &json_error);
+	size_t known = 1;
 	int r = 0;
 
 	if (!root)
@@ -196,10 +224,12 @@ static int words_parse(struct words *w, const char *text, size_t n, struct error
 			ret_error, EINVAL, "line %d: %s", json_error.line, json_error.text);
 	if (json_integer_value(json_object_get(root, "format")) != WORDS_FORMAT)
 		return error_set(ret_error, EINVAL, "not of format %d", WORDS_FORMAT);
-	if (json_object_size(root) != 1 + ELEMENTSOF(words_lists))
-		return error_set(ret_error, EINVAL, "expected `format`, `drains` and `weights`");
-	for (size_t i = 0; i < ELEMENTSOF(words_lists) && r >= 0; i++)
+	for (int i = 0; i < WORD_N_KINDS && r >= 0; i++) {
+		known += json_object_get(root, words_lists[i].name) ? 1 : 0;
 		r = words_read_list(w, (enum word_kind)i, root, ret_error);
+	}
+	if (r >= 0 && json_object_size(root) != known)
+		return error_set(ret_error, EINVAL, "it holds a list of another name");
 	return r;
 }
 
@@ -259,18 +289,29 @@ int words_load(struct words *w, const char *path, struct error *ret_error)
 	w->n = 0;
 	if (snprintf(bad, sizeof(bad), "%s.bad", path) >= (int)sizeof(bad) || rename(path, bad) < 0)
 		return error_set(ret_error, -r,
-			"%s: %s; it could not be kept aside: the next drain overwrites it", path,
+			"%s: %s; it could not be kept aside: the next word overwrites it", path,
 			error.text);
 	return error_set(ret_error, -r, "%s: %s; it is kept as %s", path, error.text, bad);
 }
 
 /* --- the file, written --- */
 
+static bool words_have(const struct words *w, enum word_kind kind)
+{
+	for (size_t i = 0; i < w->n; i++)
+		if (w->items[i].kind == kind)
+			return true;
+	return false;
+}
+
 static json_t *words_print(const struct words *w)
 {
-	json_auto_t *root = json_pack("{s:i, s:[], s:[]}", "format", WORDS_FORMAT,
-		words_lists[WORD_DRAIN], words_lists[WORD_WEIGHT]);
+	json_auto_t *root = json_pack("{s:i}", "format", WORDS_FORMAT);
 
+	for (int kind = 0; kind < WORD_N_KINDS; kind++)
+		if ((!words_lists[kind].optional || words_have(w, (enum word_kind)kind)) &&
+			json_object_set_new(root, words_lists[kind].name, json_array()) < 0)
+			return NULL;
 	for (size_t i = 0; i < w->n; i++) {
 		const struct word *word = &w->items[i];
 		json_t *item = json_pack("{s:s?, s:s, s:s, s:I, s:o}", "name",
@@ -278,7 +319,8 @@ static json_t *words_print(const struct words *w)
 			"since", (json_int_t)word->since.us, "until",
 			word_is_forever(word) ? json_null() : json_integer(word->until.us));
 
-		if (json_array_append_new(json_object_get(root, words_lists[word->kind]), item) < 0)
+		if (json_array_append_new(
+			    json_object_get(root, words_lists[word->kind].name), item) < 0)
 			return NULL;
 		if (word->kind == WORD_WEIGHT &&
 			json_object_set_new(item, "weight", json_integer(word->weight)) < 0)

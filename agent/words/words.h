@@ -1,13 +1,14 @@
 #ifndef REDSHANK_WORDS_WORDS_H
 #define REDSHANK_WORDS_WORDS_H
 /*
- * What operators have said: which services, prefixes or the whole server are drained, and what
- * weight a prefix has, by whom, why and until when. Kept in a file, so that it outlives the agent
- * and the host. It ends by the clock on the wall, since that is what people agree on, also over a
- * reboot.
+ * What operators have said: which services, prefixes or the whole server are drained, announced by
+ * force or frozen, and what weight a prefix has, by whom, why and until when. Kept in a file, so
+ * that it outlives the agent and the host. It ends by the clock on the wall, since that is what
+ * people agree on, also over a reboot.
  *
- * A word is about one name. A prefix is drained while any word covers it: its own, its service's,
- * or the whole server's. Names that are configured no more keep their word: they may come back.
+ * A word is about one name. It covers a prefix when that name is the prefix's own, its service's,
+ * or "" for the whole server. Names that are configured no more keep their word: they may come
+ * back.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,8 +27,11 @@
 
 enum word_kind {
 	WORD_DRAIN,
-	WORD_WEIGHT, /* of one prefix */
+	WORD_WEIGHT,   /* of one prefix */
+	WORD_ANNOUNCE, /* by force: of a prefix or a service, always with an end */
+	WORD_FREEZE,   /* of the whole server */
 };
+#define WORD_N_KINDS (WORD_FREEZE + 1)
 
 struct word {
 	enum word_kind kind;
@@ -68,9 +72,10 @@ bool words_take_ended(struct words *w, struct walltime now, struct word *ret);
 
 /* The first end that is to come, or WORDS_FOREVER. */
 struct walltime words_next_end(const struct words *w);
-/* The drain that keeps a prefix of a service drained the longest; NULL: none does. Borrowed until
- * the next change. */
-const struct word *words_cover(const struct words *w, const char *service, const char *prefix);
+/* The word of that kind that covers a prefix of a service the longest; NULL: none does. Borrowed
+ * until the next change. */
+const struct word *words_cover(
+	const struct words *w, enum word_kind kind, const char *service, const char *prefix);
 const struct word *words_find(const struct words *w, enum word_kind kind, const char *name);
 
 static inline bool word_is_forever(const struct word *word)

@@ -74,7 +74,7 @@ def test_a_service(site):
     text = " ".join(ctl(agent, "status").stdout.split())
     check("drained by root (uid 0, pid " in text and ": new disks" in text, "status", text)
     text = " ".join(ctl(agent, "explain", DNS).stdout.split())
-    for words in ("rule 1, drained for", "its service was drained by root (uid 0, pid ", ": new disks.", "the drain ends in 1h"):
+    for words in ("rule 1, drained for", "its service was drained by root (uid 0, pid ", ": new disks.", "the operator's word ends in 1h"):
         check(words in text, words, text)
     done = ctl(agent, "undrain", "dns")
     check(done.stdout == "undrained dns\n", "taken back", done)

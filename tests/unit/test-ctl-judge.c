@@ -13,6 +13,7 @@
 
 #define UP "'link':'up','sessions':2,'sessions_up':2"
 #define WELL "'wanted':'announce','announced':true,'exported':2,'reason':'healthy'"
+#define HELD "'wanted':'announce','announced':true,'exported':2,'reason':'forced'"
 #define GONE "'wanted':'withdraw','announced':false,'exported':0"
 
 static const struct row {
@@ -58,6 +59,14 @@ static const struct row {
 		"up", JUDGE_LOOK, "dns is demoted\n"},
 	{"", UP, "healthy", GONE ",'reason':'stopping'", "up", JUDGE_LOOK,
 		"dns has withdrawn prefixes\n"},
+	{"", UP, "healthy", HELD, "up", JUDGE_LOOK,
+		"Look (redshankctl explain dns): dns is announced by force\n"},
+	{"", UP, "undecided", HELD, "pending", JUDGE_LOOK,
+		"dns is not decided yet and ANNOUNCED BY FORCE\n"},
+	{"", UP, "unhealthy", HELD, "down", JUDGE_TROUBLE,
+		"TROUBLE (redshankctl explain dns): dns is unhealthy and ANNOUNCED BY FORCE\n"},
+	{"", UP, "unhealthy", "'wanted':'announce','announced':false,'reason':'forced'", "down",
+		JUDGE_TROUBLE, "dns is unhealthy and NOT ANNOUNCED\n"},
 	/* BIRD and the agent */
 	{"", "'link':'away','error':'refused'", "healthy", "'wanted':'announce'", "up",
 		JUDGE_TROUBLE, "TROUBLE (systemctl status bird): BIRD is away\n"},

@@ -65,18 +65,18 @@ static void reload(void)
 }
 
 START_TEST (what_covers_a_prefix) {
-	ck_assert_ptr_null(words_cover(&words, "dns", "192.0.2.53/32"));
+	ck_assert_ptr_null(words_cover(&words, WORD_DRAIN, "dns", "192.0.2.53/32"));
 	put("192.0.2.53/32", 2000);
-	ck_assert_ptr_nonnull(words_cover(&words, "dns", "192.0.2.53/32"));
-	ck_assert_ptr_null(words_cover(&words, "dns", "192.0.2.54/32"));
+	ck_assert_ptr_nonnull(words_cover(&words, WORD_DRAIN, "dns", "192.0.2.53/32"));
+	ck_assert_ptr_null(words_cover(&words, WORD_DRAIN, "dns", "192.0.2.54/32"));
 	put("dns", 5000);
-	ck_assert_ptr_nonnull(words_cover(&words, "dns", "192.0.2.54/32"));
-	ck_assert_ptr_null(words_cover(&words, "dns-alt", "192.0.2.55/32"));
+	ck_assert_ptr_nonnull(words_cover(&words, WORD_DRAIN, "dns", "192.0.2.54/32"));
+	ck_assert_ptr_null(words_cover(&words, WORD_DRAIN, "dns-alt", "192.0.2.55/32"));
 	/* The one that lasts the longest is told. */
-	ck_assert_str_eq(words_cover(&words, "dns", "192.0.2.53/32")->name, "dns");
+	ck_assert_str_eq(words_cover(&words, WORD_DRAIN, "dns", "192.0.2.53/32")->name, "dns");
 	put("", INT64_MAX);
-	ck_assert_ptr_nonnull(words_cover(&words, "dns-alt", "192.0.2.55/32"));
-	ck_assert_str_eq(words_cover(&words, "dns", "192.0.2.53/32")->name, "");
+	ck_assert_ptr_nonnull(words_cover(&words, WORD_DRAIN, "dns-alt", "192.0.2.55/32"));
+	ck_assert_str_eq(words_cover(&words, WORD_DRAIN, "dns", "192.0.2.53/32")->name, "");
 }
 END_TEST
 
@@ -101,13 +101,13 @@ START_TEST (weights_and_drains_are_apart) {
 	word.kind = WORD_WEIGHT;
 	word.weight = 7;
 	ck_assert_int_eq(words_put(&words, &word), 0);
-	ck_assert_ptr_null(words_cover(&words, "dns", "192.0.2.53/32"));
+	ck_assert_ptr_null(words_cover(&words, WORD_DRAIN, "dns", "192.0.2.53/32"));
 	put("192.0.2.53/32", 5);
 	ck_assert_uint_eq(words.n, 2);
 	ck_assert_uint_eq(words_find(&words, WORD_WEIGHT, "192.0.2.53/32")->weight, 7);
 	ck_assert(words_take(&words, WORD_WEIGHT, "192.0.2.53/32", &word));
 	ck_assert(!words_take(&words, WORD_WEIGHT, "192.0.2.53/32", &word));
-	ck_assert_ptr_nonnull(words_cover(&words, "dns", "192.0.2.53/32"));
+	ck_assert_ptr_nonnull(words_cover(&words, WORD_DRAIN, "dns", "192.0.2.53/32"));
 }
 END_TEST
 
@@ -150,7 +150,8 @@ END_TEST
 
 START_TEST (read_back_as_written) {
 	struct error error = {{0}};
-	struct word was[3], weight = make("192.0.2.53/32", INT64_MAX);
+	struct word was[5], weight = make("192.0.2.53/32", INT64_MAX), forced = make("dns", 7),
+			    freeze = make("", INT64_MAX);
 	struct stat st;
 
 	put("", INT64_MAX);
@@ -158,14 +159,35 @@ START_TEST (read_back_as_written) {
 	weight.kind = WORD_WEIGHT;
 	weight.weight = WORDS_WEIGHT_MAX;
 	ck_assert_int_eq(words_put(&words, &weight), 0);
+	forced.kind = WORD_ANNOUNCE;
+	ck_assert_int_eq(words_put(&words, &forced), 0);
+	freeze.kind = WORD_FREEZE;
+	ck_assert_int_eq(words_put(&words, &freeze), 0);
 	memcpy(was, words.items, sizeof(was));
 	ck_assert_msg(words_save(&words, &error) == 0, "%s", error.text);
 	reload();
-	ck_assert_uint_eq(words.n, 3);
+	ck_assert_uint_eq(words.n, 5);
 	ck_assert_mem_eq(words.items, was, sizeof(was));
 	ck_assert_int_eq(stat(path, &st), 0);
 	ck_assert_uint_eq(st.st_mode & 0777, 0640 & ~umask(022));
 	ck_assert_int_ne(access(bad, F_OK), 0);
+}
+END_TEST
+
+/* An agent of before there were announces and freezes wrote no such list, and reads a file only
+ * where it holds none. */
+START_TEST (of_an_older_agent) {
+	struct error error = {{0}};
+	char text[256] = "";
+	FILE *f;
+
+	ck_assert_int_eq(words_save(&words, &error), 0);
+	f = fopen(path, "r");
+	ck_assert_ptr_nonnull(f);
+	(void)fread(text, 1, sizeof(text) - 1, f);
+	ck_assert_int_eq(fclose(f), 0);
+	ck_assert_str_eq(text, "{\n \"format\": 1,\n \"drains\": [],\n \"weights\": []\n}");
+	reload();
 }
 END_TEST
 
@@ -195,6 +217,8 @@ END_TEST
 #define WEIGHT(n)                                                                            \
 	"{\"name\": \"a\", \"reason\": \"\", \"who\": \"\", \"since\": 1, \"until\": null, " \
 	"\"weight\": " n "}"
+#define OTHER(list, item) \
+	"{\"format\": 1, \"drains\": [], \"weights\": [], \"" list "\": [" item "]}"
 #define FILE_OF(items) "{\"format\": 1, \"drains\": [" items "], \"weights\": []}"
 
 /* Whatever it is, nothing of it is believed, and it is kept. */
@@ -214,6 +238,12 @@ START_TEST (hostile_files) {
 		"{\"format\": 1, \"drains\": {}}",
 		"{\"format\": 1, \"drains\": [], \"more\": 1}",
 		"{\"format\": 1, \"format\": 1, \"drains\": []}",
+		OTHER("freeze", ""),
+		OTHER("freezes", GOOD),	  /* of one name */
+		OTHER("announces", GOOD), /* without an end */
+		OTHER("announces",
+			"{\"name\": null, \"reason\": \"\", \"who\": \"\", \"since\": 1, "
+			"\"until\": 1}"),
 		FILE_OF("1"),
 		FILE_OF("{}"),
 		FILE_OF(GOOD ", 1"),
@@ -298,6 +328,7 @@ int main(void)
 	tcase_add_test(tc, no_more_than_there_is_room_for);
 	tcase_add_test(tc, ends_and_a_clock_that_jumps);
 	tcase_add_test(tc, read_back_as_written);
+	tcase_add_test(tc, of_an_older_agent);
 	tcase_add_test(tc, a_folder_that_is_not_there);
 	tcase_add_test(tc, hostile_files);
 	tcase_add_test(tc, files_that_are_none);

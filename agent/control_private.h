@@ -1,0 +1,49 @@
+#ifndef REDSHANK_AGENT_CONTROL_PRIVATE_H
+#define REDSHANK_AGENT_CONTROL_PRIVATE_H
+/* What the two halves of control share: control.c (requests, the timer, life) and control_words.c
+ * (the commands that say or take back a word), nobody else. */
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "agent/base/cleanup.h"
+#include "agent/base/error.h"
+#include "agent/control.h"
+
+struct control {
+	struct control_ops ops;
+	const struct config *const *config;
+	struct words words;
+	sd_event_source *timer;
+};
+
+/* One request, and its answer as it grows. */
+struct control_request {
+	struct control *control;
+	const struct caller *caller;
+	const json_t *body; /* an object with none but known keys */
+	unsigned status;
+	char *answer; /* NULL: without memory */
+};
+
+/* {"error": TEXT} and the HTTP status. */
+void control_refuse(struct control_request *q, unsigned status, const char *format, ...)
+	_printf_(3, 4);
+/* 200: what was done, and what about it did not go well, or NULL. */
+void control_done(struct control_request *q, const char *text, const char *warning);
+/* What is said now is carried out, then kept. False, with the text, where it could not be kept. */
+bool control_changed(struct control *c, struct error *ret_error);
+
+/* "drain", "weight of"; "dns", "the whole server"; "until 2026-11-30T14:00:00.000Z" */
+const char *control_word_verb(const struct word *word);
+const char *control_word_target(const struct word *word);
+#define CONTROL_UNTIL_MAX 64
+const char *control_word_until(const struct word *word, char buf[CONTROL_UNTIL_MAX]);
+
+void control_drain(struct control_request *q);
+void control_undrain(struct control_request *q);
+void control_announce(struct control_request *q);
+void control_freeze(struct control_request *q);
+void control_thaw(struct control_request *q);
+void control_weight(struct control_request *q);
+
+#endif
