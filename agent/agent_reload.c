@@ -20,6 +20,7 @@ static void agent_tell_words(struct agent *a)
 	const struct words *words = control_words(a->control);
 	char name[PREFIX_TEXT_MAX];
 
+	engine_freeze(a->engine, words_find(words, WORD_FREEZE, "") != NULL);
 	for (size_t s = 0; s < a->config->n_services; s++) {
 		const struct config_service *service = &a->config->services[s];
 

@@ -649,7 +649,8 @@ static void say_next_step(const struct explain *e, struct buffer *b, const json_
 			NULL},
 		{"operator", "the operator's word ends ", true,
 			"it stays so until an operator says otherwise"},
-		{"thaw", "the freeze ends ", true, "it stays so until an operator thaws the server"},
+		{"thaw", "the freeze ends ", true,
+			"it stays so until an operator thaws the server"},
 		{"address", "as soon as an address of this host lies in it, the checks decide",
 			false, NULL},
 	};

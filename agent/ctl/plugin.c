@@ -76,6 +76,10 @@ static void say_prefix(struct plugin *p, const char *name, const json_t *prefix,
 	case JUDGE_PREFIX_FORCED:
 		plugin_say(p, level, "%s is announced by force", name);
 		return;
+	case JUDGE_PREFIX_FROZEN:
+		plugin_say(p, level, "%s is kept %s by the freeze", name,
+			judge_is(prefix, "wanted", "withdraw") ? "withdrawn" : "announced");
+		return;
 	case JUDGE_PREFIX_WITHDRAWN:
 	case JUDGE_PREFIX_DRAINED:
 		plugin_say(p, level, "%s is withdrawn: %s", name, reason);

@@ -401,6 +401,22 @@ static void print_trouble(
 	text_put_wrapped(out, view->colours, TEXT_RED, 0, line);
 }
 
+static void print_freeze(FILE *out, const json_t *freeze, const struct status_view *view)
+{
+	const char *until = text_of(freeze, "until"), *why = text_of(freeze, "reason");
+	char said[800];
+
+	if (!json_is_object(freeze))
+		return;
+	(void)snprintf(said, sizeof(said), "by %.200s at %.40s, %s%.40s%s%.300s",
+		text_of(freeze, "who"), text_of(freeze, "since"),
+		until[0] ? "until " : "until it is thawed", until, why[0] ? ": " : "", why);
+	print_trouble(out, view,
+		"The server is frozen: only a dead process, a missing address or an operator's "
+		"word changes what is announced. It was %s",
+		said);
+}
+
 void status_print_troubles(FILE *out, const json_t *document, const struct status_view *view)
 {
 	const json_t *bird = json_object_get(document, "bird");
@@ -408,6 +424,7 @@ void status_print_troubles(FILE *out, const json_t *document, const struct statu
 
 	if (json_is_true(json_object_get(document, "stopping")))
 		print_trouble(out, view, "The agent is stopping.%s", "");
+	print_freeze(out, json_object_get(document, "freeze"), view);
 	if (is_text(bird, "link", "away") && text_of(bird, "silent_since")[0])
 		print_trouble(out, view,
 			"BIRD runs but does not answer. Its neighbours keep sending what it "

@@ -40,6 +40,8 @@ static enum judge_prefix judge_withdrawn(const json_t *prefix)
 		return JUDGE_PREFIX_STILL;
 	if (judge_is(prefix, "reason", "address_missing"))
 		return JUDGE_PREFIX_NO_ADDRESS;
+	if (judge_is(prefix, "reason", "frozen"))
+		return JUDGE_PREFIX_FROZEN;
 	if (judge_is(prefix, "reason", "drained"))
 		return JUDGE_PREFIX_DRAINED;
 	if (judge_is(prefix, "reason", "first_round"))
@@ -65,6 +67,8 @@ enum judge_prefix judge_prefix(const json_t *prefix, const json_t *bird)
 		return JUDGE_PREFIX_NO_ADDRESS;
 	if (judge_is(prefix, "reason", "forced"))
 		return JUDGE_PREFIX_FORCED;
+	if (judge_is(prefix, "reason", "frozen"))
+		return JUDGE_PREFIX_FROZEN;
 	if (judge_is(prefix, "reason", "first_round"))
 		return JUDGE_PREFIX_UNDECIDED;
 	return judge_is(prefix, "wanted", "demote") ? JUDGE_PREFIX_DEMOTED : JUDGE_PREFIX_WELL;
@@ -81,6 +85,7 @@ enum judge_level judge_prefix_level(enum judge_prefix what)
 	case JUDGE_PREFIX_NO_ADDRESS:
 		return JUDGE_TROUBLE;
 	case JUDGE_PREFIX_FORCED:
+	case JUDGE_PREFIX_FROZEN:
 	case JUDGE_PREFIX_WITHDRAWN:
 	case JUDGE_PREFIX_DRAINED:
 	case JUDGE_PREFIX_UNDECIDED:
@@ -143,7 +148,7 @@ void judge_service_say(
 {
 	enum judge_prefix worst = JUDGE_PREFIX_WELL;
 	const json_t *prefix = NULL;
-	const char *name, *of = "", *why, *is, *other;
+	const char *name, *of = "", *why, *is, *other, *held;
 	bool drained = false;
 	json_t *item;
 
@@ -186,6 +191,10 @@ void judge_service_say(
 	case JUDGE_PREFIX_FORCED:
 		(void)buffer_printf(
 			out, "%s", why[0] ? " and ANNOUNCED BY FORCE" : "is announced by force");
+		return;
+	case JUDGE_PREFIX_FROZEN:
+		held = judge_is(prefix, "wanted", "withdraw") ? "WITHDRAWN" : "ANNOUNCED";
+		(void)buffer_printf(out, "%s KEPT %s BY THE FREEZE", is, held);
 		return;
 	case JUDGE_PREFIX_WITHDRAWN:
 		(void)buffer_printf(out, "%s", why[0] ? "" : "has withdrawn prefixes");
@@ -270,6 +279,24 @@ static void judge_sessions(const json_t *bird, judge_say_fn *say, void *userdata
 			      .command = command});
 }
 
+/* "the server is frozen by root (uid 0, pid 7) until 2026-...: the checks lie" */
+static void judge_freeze(const json_t *document, judge_say_fn *say, void *userdata)
+{
+	const json_t *freeze = json_object_get(document, "freeze");
+	const char *until = judge_text(freeze, "until"), *reason = judge_text(freeze, "reason");
+	char text[600];
+
+	if (!json_is_object(freeze))
+		return;
+	(void)snprintf(text, sizeof(text), "the server is frozen by %.200s%s%.19s%s%s%.200s",
+		judge_text(freeze, "who"), until[0] ? " until " : "", until, until[0] ? "Z" : "",
+		reason[0] ? ": " : "", reason);
+	say(userdata, &(struct judge_finding){.level = JUDGE_LOOK,
+			      .text = text,
+			      .detail = "",
+			      .command = "redshankctl thaw"});
+}
+
 static void judge_config(const json_t *document, judge_say_fn *say, void *userdata)
 {
 	const char *error = judge_text(json_object_get(document, "config"), "error");
@@ -303,6 +330,7 @@ void judge_bird(const json_t *document, judge_say_fn *say, void *userdata)
 				      .command = "systemd-tmpfiles --create",
 				      .whole = true});
 	judge_sessions(bird, say, userdata);
+	judge_freeze(document, say, userdata);
 	judge_config(document, say, userdata);
 	if (json_is_true(json_object_get(document, "stopping")))
 		say(userdata, &(struct judge_finding){.level = JUDGE_LOOK,

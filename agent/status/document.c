@@ -146,6 +146,11 @@ const struct word *document_word(
 		d->facts->words, kind, s->name, prefix_format(&s->prefixes[index].prefix, name));
 }
 
+const struct word *document_freeze(const struct document *d)
+{
+	return d->facts->words ? words_find(d->facts->words, WORD_FREEZE, "") : NULL;
+}
+
 void document_put_word(struct json_writer *w, const struct word *word)
 {
 	char text[CLOCK_TEXT_MAX];
@@ -314,7 +319,7 @@ void document_begin(struct document *d, struct buffer *out, const struct documen
 	put_words(d, "drains", WORD_DRAIN);
 	put_words(d, "weights", WORD_WEIGHT);
 	put_words(d, "announces", WORD_ANNOUNCE);
-	put_word(d, "freeze", facts->words ? words_find(facts->words, WORD_FREEZE, "") : NULL);
+	put_word(d, "freeze", document_freeze(d));
 }
 
 char *document_end(struct document *d)

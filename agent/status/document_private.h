@@ -34,6 +34,8 @@ void document_put_time(struct document *d, const char *key, struct monotime t);
 /* The word of that kind that covers the prefix, or NULL. */
 const struct word *document_word(
 	const struct document *d, enum word_kind kind, size_t service, size_t index);
+/* The freeze of the whole server, or NULL. */
+const struct word *document_freeze(const struct document *d);
 void document_put_known(struct json_writer *w, const char *key, enum apply_known known);
 
 /* The keys of a word, into the object that is open. */

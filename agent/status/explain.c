@@ -219,17 +219,16 @@ static void put_next_checks(struct document *d, size_t service, bool missing)
 }
 
 /* The operator's word ends by the wall clock, as that is set now. */
-static void put_next_word(struct document *d, enum word_kind kind, size_t service, size_t prefix)
+static void put_next_word(struct document *d, const char *what, const struct word *word)
 {
-	const struct word *word = document_word(d, kind, service, prefix);
 	int64_t us;
 
 	if (!word || word_is_forever(word)) {
-		put_next(d, "operator", MONOTIME_NEVER);
+		put_next(d, what, MONOTIME_NEVER);
 		return;
 	}
 	us = (int64_t)d->now.us + (word->until.us - d->wall.us);
-	put_next(d, "operator", (struct monotime){us > 0 ? (uint64_t)us : 0});
+	put_next(d, what, (struct monotime){us > 0 ? (uint64_t)us : 0});
 }
 
 static void put_next_all(
@@ -253,13 +252,13 @@ static void put_next_all(
 	case PREFIX_REASON_STOPPING:
 		break;
 	case PREFIX_REASON_DRAINED:
-		put_next_word(d, WORD_DRAIN, service, prefix);
+		put_next_word(d, "operator", document_word(d, WORD_DRAIN, service, prefix));
 		break;
 	case PREFIX_REASON_FORCED:
-		put_next_word(d, WORD_ANNOUNCE, service, prefix);
+		put_next_word(d, "operator", document_word(d, WORD_ANNOUNCE, service, prefix));
 		break;
 	case PREFIX_REASON_FROZEN:
-		put_next(d, "thaw", MONOTIME_NEVER);
+		put_next_word(d, "thaw", document_freeze(d));
 		break;
 	case PREFIX_REASON_ADDRESS_MISSING:
 		put_next(d, "address", MONOTIME_NEVER);

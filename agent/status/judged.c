@@ -60,6 +60,22 @@ static void put_bird(json_t *document, const struct document_facts *facts)
 	put(document, "bird", bird);
 }
 
+static void put_freeze(json_t *document, const struct document_facts *facts)
+{
+	const struct word *word = facts->words ? words_find(facts->words, WORD_FREEZE, "") : NULL;
+	char text[CLOCK_TEXT_MAX];
+	json_t *freeze;
+
+	if (!word)
+		return;
+	freeze = json_object();
+	put_text(freeze, "who", word->who);
+	put_text(freeze, "reason", word->reason);
+	if (!word_is_forever(word))
+		put_text(freeze, "until", clock_format(word->until, text));
+	put(document, "freeze", freeze);
+}
+
 void judged_init(struct judged *j, const struct document_facts *facts)
 {
 	json_t *config = json_object();
@@ -69,6 +85,7 @@ void judged_init(struct judged *j, const struct document_facts *facts)
 	put_text(config, "error", facts->config_error);
 	put(j->document, "config", config);
 	put(j->document, "stopping", json_boolean(facts->stopping));
+	put_freeze(j->document, facts);
 	put(j->document, "services", json_object());
 }
 

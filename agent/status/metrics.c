@@ -59,6 +59,13 @@ static void put_ready(const struct metrics_item *i)
 	put_value(i, i->facts->document.ready);
 }
 
+static void put_frozen(const struct metrics_item *i)
+{
+	const struct words *words = i->facts->document.words;
+
+	put_value(i, words && words_find(words, WORD_FREEZE, "") != NULL);
+}
+
 static void put_stopping(const struct metrics_item *i)
 {
 	put_value(i, i->facts->document.stopping);
@@ -374,6 +381,9 @@ static const struct metrics_row {
 	}
 	GAUGE("build_info", AGENT, put_build, "Always 1; which agent this is."),
 	GAUGE("ready", AGENT, put_ready, "1: what BIRD was doing is known, and the agent decides."),
+	GAUGE("frozen", AGENT, put_frozen,
+		"1: an operator has frozen the server: only dead processes and missing addresses "
+		"withdraw."),
 	GAUGE("stopping", AGENT, put_stopping, "1: the agent is leaving."),
 	COUNTER("process_cpu_seconds", AGENT, put_cpu,
 		"Processor time of the agent itself, without its checks' commands."),

@@ -1,63 +1,24 @@
 """Announce by force on the real site: it holds a dead service up, loudly, and always ends."""
 
 import json
-import os
 import signal
 import time
 
 from lib.case import check, eventually, main
+from lib.operators import DNS, DNS6, WEB, announced, ctl, one_line, untold, withdrawn
 from lib.site import Site
 from lib.wire import WITHDRAW
 
-DNS, DNS6, WEB = "192.0.2.53/32", "2001:db8::53/128", "192.0.2.80/32"
 
-
-def healthy(site):
-    """The agent anew, without a word of before; everything runs and is announced."""
-    edge = site.edges[0]
-    agent = edge.agent
-    if agent.process and agent.process.alive():
-        agent.stop(signal.SIGUSR2)
-    if os.path.exists(edge.host.path("state.json")):
-        os.unlink(edge.host.path("state.json"))
-    agent.start()
-    for prefix in (DNS, DNS6, WEB):
-        agent.wait_prefix(prefix, announced=True, exported=1, reason="healthy")
-        site.wait_announced(prefix, "edge1")
-    return agent
-
-
-def ctl(agent, *arguments, code=0):
-    done = agent.ctl(*arguments)
-    check(done.returncode == code, f"redshankctl {arguments} exits {code}", done)
-    return done
-
-
-def one_line(done):
-    return " ".join(done.stdout.split())
-
-
-def forced(site, agent, *prefixes):
-    for prefix in prefixes:
-        agent.wait_prefix(prefix, wanted="announce", reason="forced", announced=True, exported=1)
-        site.wait_route(prefix, {"edge1"})
-
-
-def withdrawn(site, agent, reason, *prefixes):
-    for prefix in prefixes:
-        agent.wait_prefix(prefix, wanted="withdraw", reason=reason, announced=False)
-        site.wait_route(prefix, set())
-
-
-def test_over_unhealthy(site):
+def test_over_ununtold(site):
     """A dead service is announced again, everybody is told loudly, and without the word it leaves."""
-    edge, agent = site.edges[0], healthy(site)
+    edge, agent = site.edges[0], untold(site)
     edge.nsd.kill()
     withdrawn(site, agent, "unhealthy", DNS, DNS6)
     done = ctl(agent, "announce", "dns", "--for", "2h", "--reason", "the checks lie")
     check(done.stdout.startswith("announcing dns by force until 20"), "the word", done)
     check(done.stdout.endswith(", whatever its checks say\n"), "the word", done)
-    forced(site, agent, DNS, DNS6)
+    announced(site, agent, "forced", DNS, DNS6)
     line = agent.wait_log("announce dns: by root (uid 0, pid ")
     check("until 20" in line and line.endswith(": the checks lie"), "who, what, why, until", line)
     document = agent.status()
@@ -84,22 +45,22 @@ def test_over_unhealthy(site):
 
 def test_an_end_and_restarts(site):
     """It survives USR2, a kill and TERM, and ends when it said, by itself: nobody has to remember it."""
-    edge, agent = site.edges[0], healthy(site)
+    edge, agent = site.edges[0], untold(site)
     edge.nginx.stop()
     withdrawn(site, agent, "unhealthy", WEB)
     ctl(agent, "announce", WEB, "--for", "1h")
-    forced(site, agent, WEB)
+    announced(site, agent, "forced", WEB)
     for leave in (lambda: agent.stop(signal.SIGUSR2), agent.kill):
         leave()
         moment = time.time()
         agent.start()
-        forced(site, agent, WEB)
+        announced(site, agent, "forced", WEB)
         check(not site.wire.since(moment, "edge1", WEB, (WITHDRAW,)), "not withdrawn, not for a moment")
         check(f"announce {WEB}: still, by root" in agent.text(), "it is told at the start", agent.tail())
     agent.stop()
     site.wait_route(WEB, set())
     agent.start()
-    forced(site, agent, WEB)
+    announced(site, agent, "forced", WEB)
     ctl(agent, "announce", WEB, "--for", "1200ms")
     agent.wait_log(f"announce {WEB}: its time is over; it was by root")
     withdrawn(site, agent, "unhealthy", WEB)
@@ -110,9 +71,9 @@ def test_an_end_and_restarts(site):
 
 def test_beside_a_drain(site):
     """A drain goes first, whichever was said first; of the same name it ends the word."""
-    agent = healthy(site)
+    agent = untold(site)
     ctl(agent, "announce", DNS, "--for", "1h")
-    forced(site, agent, DNS)
+    announced(site, agent, "forced", DNS)
     check(ctl(agent, "status").stdout.startswith("Look (redshankctl explain dns): dns is announced by force\n"), "Look")
     ctl(agent, "drain", "dns", "--reason", "new disks")
     withdrawn(site, agent, "drained", DNS, DNS6)
@@ -120,18 +81,18 @@ def test_beside_a_drain(site):
     check(f"{DNS} is drained with dns by root (uid 0, pid " in done.stderr, "refused", done)
     check(": new disks; a drain goes before an announcement by force: undrain it first" in done.stderr, "why", done)
     ctl(agent, "undrain", "dns")
-    forced(site, agent, DNS)
+    announced(site, agent, "forced", DNS)
     done = ctl(agent, "drain", DNS)
     check(done.stdout == f"drained {DNS} until it is undrained; it is announced by force no more\n", "both", done)
     withdrawn(site, agent, "drained", DNS)
     done = ctl(agent, "announce", "dns", "--for", "1h")
     check(done.stdout.endswith("; 1 of its 2 prefixes stay drained\n"), "a part", done)
-    forced(site, agent, DNS6)
+    announced(site, agent, "forced", DNS6)
     withdrawn(site, agent, "drained", DNS)
     done = ctl(agent, "announce", DNS, "--reset", code=1)
     check(f"{DNS} is not announced by force by that name; it is with dns" in done.stderr, "not that word", done)
     ctl(agent, "undrain", DNS)
-    forced(site, agent, DNS)
+    announced(site, agent, "forced", DNS)
     ctl(agent, "announce", "dns", "--reset")
     agent.wait_prefix(DNS, reason="healthy")
     check("dns is not announced by force" in ctl(agent, "announce", "dns", "--reset", code=1).stderr, "no more to reset")
@@ -139,7 +100,7 @@ def test_beside_a_drain(site):
 
 def test_refused(site):
     """Without an end, with one too far, of the whole server, of nobody: nothing is announced."""
-    agent = healthy(site)
+    agent = untold(site)
     for body, status, said in (
         ({"name": "dns"}, 400, "has to end"),
         ({"name": "dns", "for": None}, 400, "has to end"),
@@ -159,11 +120,11 @@ def test_refused(site):
 
 def test_address(site):
     """It holds also a prefix whose address has gone: the operator has said so, and knows why."""
-    edge, agent = site.edges[0], healthy(site)
+    edge, agent = site.edges[0], untold(site)
     edge.host.run(["ip", "address", "del", WEB, "dev", "lo"])
     withdrawn(site, agent, "address_missing", WEB)
     ctl(agent, "announce", WEB, "--for", "1h")
-    forced(site, agent, WEB)
+    announced(site, agent, "forced", WEB)
     ctl(agent, "announce", WEB, "--reset")
     agent.wait_prefix(WEB, wanted="withdraw")
     edge.host.run(["ip", "address", "add", WEB, "dev", "lo"])

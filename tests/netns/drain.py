@@ -220,7 +220,7 @@ def test_bad_state(site):
     with open(path, "w", encoding="utf-8") as f:
         f.write('{"format": 1, "drains": [')
     agent.start()
-    agent.wait_log("drains and weights of before are lost: ")
+    agent.wait_log("what operators have said before is lost: ")
     check(os.path.exists(path + ".bad") and not os.path.exists(path), "kept aside")
     announced(site, agent, DNS)
     ctl(agent, "drain", "dns")

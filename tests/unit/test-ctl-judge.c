@@ -67,6 +67,14 @@ static const struct row {
 		"TROUBLE (redshankctl explain dns): dns is unhealthy and ANNOUNCED BY FORCE\n"},
 	{"", UP, "unhealthy", "'wanted':'announce','announced':false,'reason':'forced'", "down",
 		JUDGE_TROUBLE, "dns is unhealthy and NOT ANNOUNCED\n"},
+	{"", UP, "unhealthy", "'wanted':'announce','announced':true,'exported':2,'reason':'frozen'",
+		"down", JUDGE_TROUBLE, "dns is unhealthy and KEPT ANNOUNCED BY THE FREEZE\n"},
+	{"", UP, "healthy", GONE ",'reason':'frozen'", "up", JUDGE_LOOK,
+		"dns is KEPT WITHDRAWN BY THE FREEZE\n"},
+	{"'freeze':{'who':'root (uid 0, pid 7)','until':'2026-11-30T03:12:40.123Z','reason':'x'},",
+		UP, "healthy", WELL, "up", JUDGE_LOOK,
+		"Look (redshankctl thaw): the server is frozen by root (uid 0, pid 7) until "
+		"2026-11-30T03:12:40Z: x\n"},
 	/* BIRD and the agent */
 	{"", "'link':'away','error':'refused'", "healthy", "'wanted':'announce'", "up",
 		JUDGE_TROUBLE, "TROUBLE (systemctl status bird): BIRD is away\n"},

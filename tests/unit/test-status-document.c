@@ -388,6 +388,8 @@ START_TEST (drains_are_told) {
 		{.name = "gone", .who = "uid 7 (pid 8)", .since = {0}, .until = {1780000000000000}},
 		{.name = "dns", .reason = "new \"disks\"", .who = "root", .until = WORDS_FOREVER},
 		{.name = "", .who = "root", .until = {1780000000000000}},
+		{.kind = WORD_ANNOUNCE, .name = "dns", .who = "bob", .until = {1780000000000000}},
+		{.kind = WORD_FREEZE, .name = "", .who = "eve", .until = WORDS_FOREVER},
 	};
 	struct words words = {.items = items, .n = 2};
 	const json_t *drains;
@@ -411,8 +413,22 @@ START_TEST (drains_are_told) {
 	ck_assert_str_eq(
 		json_string_value(json_object_get(PREFIX("drain"), "reason")), "new \"disks\"");
 	json_decref(d);
+	words = (struct words){.items = items + 3, .n = 2};
+	d = make();
+	ck_assert(json_is_null(PREFIX("drain")));
+	ck_assert_uint_eq(json_array_size(at(d, "drains", NULL)), 0);
+	ck_assert_str_eq(json_string_value(json_object_get(PREFIX("announce"), "who")), "bob");
+	ck_assert(json_is_true(
+		json_object_get(json_array_get(at(d, "announces", NULL), 0), "configured")));
+	ck_assert_str_eq(json_string_value(at(d, "freeze", "who", NULL)), "eve");
+	ck_assert(json_is_null(at(d, "freeze", "until", NULL)));
+	ck_assert_ptr_nonnull(strstr(
+		json_string_value(at(d, "verdict", "text", NULL)), "the server is frozen by eve"));
+	json_decref(d);
 	words = (struct words){.items = items + 2, .n = 1};
 	d = make();
+	ck_assert(json_is_null(PREFIX("announce")));
+	ck_assert(json_is_null(at(d, "freeze", NULL)));
 	ck_assert(json_is_null(json_object_get(PREFIX("drain"), "name")));
 	ck_assert(json_is_object(PREFIX("drain")));
 	ck_assert(json_is_true(
