@@ -19,7 +19,8 @@
  * is rendered at most once in a pass of the loop and shared by the requests of that pass; when all
  * places are taken by slow readers, the newest of them is served again, and its own `time` says how
  * old it is. Metrics are long: they are rendered in slices,
- * and those who ask wait suspended (scrape.c).
+ * and those who ask wait suspended (scrape.c). A stream of events has no total deadline, but others
+ * (stream.c).
  */
 #include "agent/status/http.h"
 
@@ -31,43 +32,8 @@
 #include <sys/socket.h>
 
 #include "agent/base/buffer.h"
-#include "agent/base/clock.h"
-#include "agent/status/listen.h"
-#include "agent/status/scrape.h"
+#include "agent/status/http_private.h"
 #include "agent/system/log.h"
-
-#define HTTP_PRIORITY SD_EVENT_PRIORITY_IDLE
-#define HTTP_CONNECTIONS_MAX 64 /* of each listener */
-#define HTTP_REQUEST_MAX 8192	/* bytes of request line and headers */
-#define HTTP_DEADLINE_MS 10000	/* from accept to the last byte */
-#define HTTP_DOCUMENTS_MAX 4
-#define HTTP_SEND_BUFFER 32768
-#define HTTP_REST_MS 1000 /* of a listener whose accept failed */
-#define HTTP_ROUTES 6	  /* what is counted apart: those below, commands, others */
-
-enum http_kind {
-	HTTP_UNIX,
-	HTTP_TCP,
-	HTTP_N_KINDS,
-};
-
-struct http_connection {
-	bool used;
-	bool started; /* libmicrohttpd has taken it and will say when it ends */
-	bool shut;    /* past its deadline: told to go */
-	int fd;	      /* libmicrohttpd's to close */
-	struct monotime deadline;
-};
-
-struct http_listener {
-	struct http *http;
-	int fd; /* owned; -1: not configured */
-	sd_event_source *source;
-	struct monotime rests_until; /* never: does not rest */
-	bool explained;		     /* something, in this pass */
-	size_t n_connections;
-	struct http_connection connections[HTTP_CONNECTIONS_MAX];
-};
 
 /* The body of one response; freed by libmicrohttpd's callback with its last reader. */
 struct http_document {
@@ -79,26 +45,7 @@ struct http_document {
 static const unsigned http_codes[] = {MHD_HTTP_OK, MHD_HTTP_BAD_REQUEST, MHD_HTTP_FORBIDDEN,
 	MHD_HTTP_NOT_FOUND, MHD_HTTP_METHOD_NOT_ALLOWED, MHD_HTTP_CONFLICT,
 	MHD_HTTP_SERVICE_UNAVAILABLE, 0};
-
-struct http {
-	sd_event *event;
-	struct http_ops ops;
-	struct MHD_Daemon *daemon;
-	sd_event_source *epoll_source;
-	sd_event_source *timer_source;
-	struct http_listener listeners[HTTP_N_KINDS];
-	char *unix_path; /* of a file that we made; else NULL */
-	struct listen_file unix_file;
-	gid_t group;		     /* of who may change things, or (gid_t)-1 */
-	struct MHD_Response *newest; /* our reference, or NULL */
-	bool newest_is_fresh;	     /* rendered in this pass */
-	struct scrape *scrape;
-	size_t route; /* of the request that is being answered */
-	uint64_t requests[HTTP_ROUTES][ELEMENTSOF(http_codes)];
-	/* The same, as the metrics want it. */
-	struct metrics_requests counted[HTTP_ROUTES * ELEMENTSOF(http_codes)];
-	unsigned n_documents; /* alive, ours and those of slow readers */
-};
+_Static_assert(ELEMENTSOF(http_codes) == HTTP_CODES, "a column of counters for each code");
 
 /* --- responses --- */
 
@@ -205,21 +152,6 @@ static enum MHD_Result answer_status(struct http *h, struct MHD_Connection *conn
 	return answer(connection, MHD_HTTP_OK, h->newest);
 }
 
-static struct http_connection *connection_by_fd(
-	struct http *h, int fd, struct http_listener **ret_listener)
-{
-	for (size_t k = 0; k < HTTP_N_KINDS; k++)
-		for (size_t i = 0; i < HTTP_CONNECTIONS_MAX; i++) {
-			struct http_connection *c = &h->listeners[k].connections[i];
-
-			if (!c->used || c->fd != fd)
-				continue;
-			*ret_listener = &h->listeners[k];
-			return c;
-		}
-	return NULL;
-}
-
 static struct http_listener *listener_of(struct http *h, struct MHD_Connection *connection)
 {
 	const union MHD_ConnectionInfo *info =
@@ -227,48 +159,110 @@ static struct http_listener *listener_of(struct http *h, struct MHD_Connection *
 	struct http_listener *l = NULL;
 
 	assert(info);
-	(void)connection_by_fd(h, info->connect_fd, &l);
+	(void)http_connection_by_fd(h, info->connect_fd, &l);
 	assert(l);
 	return l;
 }
 
-/* `name` of the query, decoded by libmicrohttpd. NULL where it is none: missing, empty, too long,
+/* `key` of the query, decoded by libmicrohttpd. NULL where it is none: missing, empty, too long,
  * or with a NUL in it. */
-static const char *query_name(struct MHD_Connection *connection)
+static const char *query_value(struct MHD_Connection *connection, const char *key)
 {
-	const char *name = NULL;
+	const char *value = NULL;
 	size_t n = 0;
 
-	if (MHD_lookup_connection_value_n(connection, MHD_GET_ARGUMENT_KIND, "name", strlen("name"),
-		    &name, &n) != MHD_YES ||
-		!name || n == 0 || n > HTTP_NAME_MAX || strlen(name) != n)
+	if (MHD_lookup_connection_value_n(
+		    connection, MHD_GET_ARGUMENT_KIND, key, strlen(key), &value, &n) != MHD_YES ||
+		!value || n == 0 || n > HTTP_NAME_MAX || strlen(value) != n)
 		return NULL;
-	return name;
+	return value;
+}
+
+/* Of the listener: whether another document may be made for one who asks alone. One place is kept
+ * for the Unix socket. */
+static bool may_make_document(struct http *h, struct http_listener *l)
+{
+	if (l->explained ||
+		h->n_documents >= HTTP_DOCUMENTS_MAX + (l == &h->listeners[HTTP_UNIX] ? 1U : 0U))
+		return false;
+	l->explained = true;
+	return true;
 }
 
 static enum MHD_Result answer_explain(struct http *h, struct MHD_Connection *connection)
 {
-	const char *name = query_name(connection);
+	const char *name = query_value(connection, "name");
 	struct MHD_Response *response;
-	struct http_listener *l;
 	enum MHD_Result r;
 	bool found = false;
 
 	if (!name)
 		return answer_error(connection, MHD_HTTP_BAD_REQUEST, NULL,
 			"expected ?name=SERVICE or ?name=PREFIX, at most 64 bytes");
-	l = listener_of(h, connection);
-	/* One place is kept for the Unix socket. */
-	if (l->explained ||
-		h->n_documents >= HTTP_DOCUMENTS_MAX + (l == &h->listeners[HTTP_UNIX] ? 1U : 0U))
+	if (!may_make_document(h, listener_of(h, connection)))
 		return answer_error(connection, MHD_HTTP_SERVICE_UNAVAILABLE, NULL,
 			"too many ask at once; ask again");
-	l->explained = true;
 	response = document_response(h, h->ops.explain(h->ops.userdata, name, &found));
 	if (!response)
 		return answer_error(
 			connection, MHD_HTTP_SERVICE_UNAVAILABLE, NULL, "no memory or not ready");
 	r = answer(connection, found ? MHD_HTTP_OK : MHD_HTTP_NOT_FOUND, response);
+	MHD_destroy_response(response);
+	return r;
+}
+
+/* --- events --- */
+
+static enum MHD_Result answer_stream(
+	struct http *h, struct MHD_Connection *connection, const struct history_query *query)
+{
+	const union MHD_ConnectionInfo *info =
+		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+	struct http_listener *l = NULL;
+	struct MHD_Response *response;
+	struct http_connection *c;
+	bool too_many = false;
+	enum MHD_Result r;
+
+	assert(info);
+	c = http_connection_by_fd(h, info->connect_fd, &l);
+	assert(c);
+	response = stream_begin(
+		h->streams, connection, c->fd, (unsigned)(l - h->listeners), query, &too_many);
+	if (!response)
+		return answer_error(connection, MHD_HTTP_SERVICE_UNAVAILABLE, NULL,
+			too_many ? "too many streams" : "no memory");
+	c->deadline = MONOTIME_NEVER;
+	r = answer(connection, MHD_HTTP_OK, response);
+	MHD_destroy_response(response);
+	return r;
+}
+
+/* The document, or the stream for who accepts one. What a stream resumes with counts more than what
+ * its address says, which a browser asks for again and again. */
+static enum MHD_Result answer_events(struct http *h, struct MHD_Connection *connection)
+{
+	bool stream = stream_is_wanted(connection);
+	const char *since =
+		stream ? MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Last-Event-ID")
+		       : NULL;
+	struct MHD_Response *response;
+	struct history_query query;
+	enum MHD_Result r;
+
+	if (!history_parse(since ? since : query_value(connection, "since"),
+		    query_value(connection, "limit"), stream ? 0 : HISTORY_LIMIT_MAX, &query))
+		return answer_error(connection, MHD_HTTP_BAD_REQUEST, NULL,
+			"expected ?since=ID and ?limit=N, at most 1024");
+	if (stream)
+		return answer_stream(h, connection, &query);
+	if (!may_make_document(h, listener_of(h, connection)))
+		return answer_error(connection, MHD_HTTP_SERVICE_UNAVAILABLE, NULL,
+			"too many ask at once; ask again");
+	response = document_response(h, history_document(&query));
+	if (!response)
+		return answer_error(connection, MHD_HTTP_SERVICE_UNAVAILABLE, NULL, "no memory");
+	r = answer(connection, MHD_HTTP_OK, response);
 	MHD_destroy_response(response);
 	return r;
 }
@@ -412,6 +406,7 @@ static const struct http_route {
 } routes[] = {
 	{"/v1/status", answer_status},
 	{"/v1/explain", answer_explain},
+	{"/v1/events", answer_events},
 	{"/metrics", answer_metrics},
 	{"/healthz", answer_health},
 };
@@ -468,175 +463,6 @@ static enum MHD_Result on_request(void *userdata, struct MHD_Connection *connect
 	return answer_error(connection, MHD_HTTP_NOT_FOUND, NULL, "no such resource");
 }
 
-/* --- connections --- */
-
-static void connection_release(struct http_listener *l, struct http_connection *c)
-{
-	assert(l->n_connections > 0);
-	*c = (struct http_connection){.fd = -1};
-	l->n_connections--;
-}
-
-static void on_connection(void *userdata, struct MHD_Connection *connection, void **socket_context,
-	enum MHD_ConnectionNotificationCode code)
-{
-	struct http *h = userdata;
-	const union MHD_ConnectionInfo *info =
-		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-	struct http_listener *l;
-	struct http_connection *c;
-
-	assert(info);
-	c = connection_by_fd(h, info->connect_fd, &l);
-	assert(c);
-	switch (code) {
-	case MHD_CONNECTION_NOTIFY_STARTED:
-		c->started = true;
-		*socket_context = h;
-		break;
-	case MHD_CONNECTION_NOTIFY_CLOSED:
-		connection_release(l, c);
-		break;
-	}
-}
-
-/* Shuts what is past its deadline. Returns the next deadline. */
-static struct monotime connections_expire(struct http *h, struct monotime now)
-{
-	struct monotime next = MONOTIME_NEVER;
-
-	for (size_t k = 0; k < HTTP_N_KINDS; k++)
-		for (size_t i = 0; i < HTTP_CONNECTIONS_MAX; i++) {
-			struct http_connection *c = &h->listeners[k].connections[i];
-
-			if (!c->used || c->shut)
-				continue;
-			if (!monotime_reached(c->deadline, now)) {
-				next = monotime_min(next, c->deadline);
-				continue;
-			}
-			c->shut = true;
-			(void)shutdown(c->fd, SHUT_RDWR);
-		}
-	return next;
-}
-
-/* Drops what libmicrohttpd could not take and has closed without a word. */
-static void connections_sweep(struct http *h)
-{
-	for (size_t k = 0; k < HTTP_N_KINDS; k++)
-		for (size_t i = 0; i < HTTP_CONNECTIONS_MAX; i++) {
-			struct http_connection *c = &h->listeners[k].connections[i];
-
-			if (c->used && !c->started)
-				connection_release(&h->listeners[k], c);
-		}
-}
-
-/* --- the loop --- */
-
-/* Lets each listener accept, or not: it is full, or rests. Returns when a resting one is due. */
-static struct monotime listeners_arm(struct http *h, struct monotime now)
-{
-	struct monotime next = MONOTIME_NEVER;
-
-	for (size_t k = 0; k < HTTP_N_KINDS; k++) {
-		struct http_listener *l = &h->listeners[k];
-		bool rests;
-
-		if (!l->source)
-			continue;
-		if (monotime_reached(l->rests_until, now))
-			l->rests_until = MONOTIME_NEVER;
-		rests = !monotime_is_never(l->rests_until);
-		if (rests)
-			next = monotime_min(next, l->rests_until);
-		(void)sd_event_source_set_enabled(
-			l->source, rests || l->n_connections >= HTTP_CONNECTIONS_MAX ? SD_EVENT_OFF
-										     : SD_EVENT_ON);
-	}
-	return next;
-}
-
-/* One pass: whatever libmicrohttpd can do now, then the timer for the rest. */
-static void http_pass(struct http *h)
-{
-	struct monotime now = clock_monotime(), next;
-	MHD_UNSIGNED_LONG_LONG timeout_ms;
-
-	next = connections_expire(h, now);
-	(void)MHD_run(h->daemon);
-	connections_sweep(h);
-	h->newest_is_fresh = false;
-	for (size_t k = 0; k < HTTP_N_KINDS; k++)
-		h->listeners[k].explained = false;
-	if (h->newest && h->n_documents < HTTP_DOCUMENTS_MAX) {
-		MHD_destroy_response(h->newest);
-		h->newest = NULL;
-	}
-	next = monotime_min(next, listeners_arm(h, now));
-	if (MHD_get_timeout(h->daemon, &timeout_ms) == MHD_YES)
-		next = monotime_min(next, monotime_add_ms(now, timeout_ms));
-
-	if (!monotime_is_never(next))
-		(void)sd_event_source_set_time(h->timer_source, next.us);
-	(void)sd_event_source_set_enabled(
-		h->timer_source, monotime_is_never(next) ? SD_EVENT_OFF : SD_EVENT_ONESHOT);
-}
-
-static int on_epoll(sd_event_source *source, int fd, uint32_t events, void *userdata)
-{
-	http_pass(userdata);
-	return 0;
-}
-
-static int on_timer(sd_event_source *source, uint64_t usec, void *userdata)
-{
-	http_pass(userdata);
-	return 0;
-}
-
-static int on_accept(sd_event_source *source, int fd, uint32_t events, void *userdata)
-{
-	struct http_listener *l = userdata;
-	struct http *h = l->http;
-	struct sockaddr_storage peer = {0};
-	socklen_t length = sizeof(peer);
-	struct http_connection *c = NULL;
-	int client;
-
-	for (size_t i = 0; i < HTTP_CONNECTIONS_MAX && !c; i++)
-		if (!l->connections[i].used)
-			c = &l->connections[i];
-	assert(c);
-	client = accept4(fd, (struct sockaddr *)&peer, &length, SOCK_NONBLOCK | SOCK_CLOEXEC);
-	if (client < 0) {
-		if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
-			log_warning("status: accept: %m; the status socket rests for %u s",
-				HTTP_REST_MS / 1000);
-			l->rests_until = monotime_add_ms(clock_monotime(), HTTP_REST_MS);
-			http_pass(h);
-		}
-		return 0;
-	}
-	/* libmicrohttpd fills it once in a pass: what many readers of long documents take of a pass
-	 * stays well below a millisecond. Best effort. */
-	(void)setsockopt(client, SOL_SOCKET, SO_SNDBUF, &(int){HTTP_SEND_BUFFER}, sizeof(int));
-	*c = (struct http_connection){
-		.used = true,
-		.fd = client,
-		.deadline = monotime_add_ms(clock_monotime(), HTTP_DEADLINE_MS),
-	};
-	l->n_connections++;
-	/* A client on an unnamed Unix socket has an address of no more than its family. */
-	if (MHD_add_connection(h->daemon, client, (const struct sockaddr *)&peer, length) !=
-			MHD_YES &&
-		c->used)
-		connection_release(l, c);
-	http_pass(h);
-	return 0;
-}
-
 /* --- life --- */
 
 static void on_mhd_log(void *userdata, const char *format, va_list ap) _printf_(2, 0);
@@ -668,7 +494,7 @@ static int start_daemon(struct http *h)
 	h->daemon = MHD_start_daemon(MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_USE_ERROR_LOG |
 					     MHD_ALLOW_SUSPEND_RESUME,
 		0, NULL, NULL, on_request, h, MHD_OPTION_EXTERNAL_LOGGER, on_mhd_log, NULL,
-		MHD_OPTION_NOTIFY_CONNECTION, on_connection, h, MHD_OPTION_NOTIFY_COMPLETED,
+		MHD_OPTION_NOTIFY_CONNECTION, http_on_connection, h, MHD_OPTION_NOTIFY_COMPLETED,
 		on_completed, NULL, MHD_OPTION_CONNECTION_LIMIT,
 		(unsigned)(HTTP_N_KINDS * HTTP_CONNECTIONS_MAX), MHD_OPTION_CONNECTION_MEMORY_LIMIT,
 		(size_t)HTTP_REQUEST_MAX, MHD_OPTION_END);
@@ -677,11 +503,11 @@ static int start_daemon(struct http *h)
 	info = MHD_get_daemon_info(h->daemon, MHD_DAEMON_INFO_EPOLL_FD);
 	if (!info || info->epoll_fd < 0)
 		return -ENOTSUP;
-	r = add_io(h, &h->epoll_source, info->epoll_fd, on_epoll, h, "status-clients");
+	r = add_io(h, &h->epoll_source, info->epoll_fd, http_on_epoll, h, "status-clients");
 	if (r < 0)
 		return r;
 	r = sd_event_add_time(
-		h->event, &h->timer_source, CLOCK_BOOTTIME, UINT64_MAX, 1000, on_timer, h);
+		h->event, &h->timer_source, CLOCK_BOOTTIME, UINT64_MAX, 1000, http_on_timer, h);
 	if (r < 0)
 		return r;
 	(void)sd_event_source_set_description(h->timer_source, "status-deadline");
@@ -692,6 +518,13 @@ static int start_daemon(struct http *h)
 static void on_resumed(void *userdata)
 {
 	http_pass(userdata);
+}
+
+static int start_streams(struct http *h)
+{
+	const struct stream_ops ops = {.resumed = on_resumed, .userdata = h};
+
+	return streams_new(&h->streams, h->event, HTTP_PRIORITY, &ops);
 }
 
 static int start_scrape(struct http *h)
@@ -708,7 +541,7 @@ static int serve(struct http *h, enum http_kind kind, int fd, const char *name)
 	struct http_listener *l = &h->listeners[kind];
 
 	l->fd = fd;
-	return add_io(h, &l->source, fd, on_accept, l, name);
+	return add_io(h, &l->source, fd, http_on_accept, l, name);
 }
 
 static struct http *http_alloc(sd_event *event, const struct http_ops *ops)
@@ -782,6 +615,8 @@ int http_new(struct http **ret, sd_event *event, const struct config_status *sta
 	r = start_daemon(h);
 	if (r >= 0)
 		r = start_scrape(h);
+	if (r >= 0)
+		r = start_streams(h);
 	if (r < 0)
 		return error_set_errno(ret_error, -r, "status: start the server");
 	r = listen_take(&passed, ret_error);
@@ -811,9 +646,12 @@ void http_free(struct http *h)
 		MHD_destroy_response(h->newest);
 	if (h->scrape)
 		scrape_resume_all(h->scrape);
+	if (h->streams)
+		streams_end(h->streams, h->daemon);
 	if (h->daemon)
 		MHD_stop_daemon(h->daemon);
 	scrape_free(h->scrape);
+	streams_free(h->streams);
 	if (h->unix_path)
 		listen_unix_remove(h->unix_path, &h->unix_file);
 	free(h->unix_path);

@@ -10,6 +10,11 @@ void json_writer_init(struct json_writer *w, struct buffer *out)
 	*w = (struct json_writer){.out = out};
 }
 
+void json_writer_init_line(struct json_writer *w, struct buffer *out)
+{
+	*w = (struct json_writer){.out = out, .one_line = true};
+}
+
 int json_writer_error(const struct json_writer *w)
 {
 	return w->error;
@@ -125,9 +130,9 @@ static void begin_value(struct json_writer *w, const char *key)
 	assert((key == NULL) == (w->depth == 0 || in_array));
 	if (w->has_member[w->depth])
 		put(w, ",", 1);
-	if (in_array && w->has_member[w->depth])
+	if ((in_array || w->one_line) && w->has_member[w->depth])
 		put(w, " ", 1);
-	else if (!in_array && w->depth > 0)
+	else if (!in_array && !w->one_line && w->depth > 0)
 		put_newline(w);
 	w->has_member[w->depth] = true;
 	if (key) {
@@ -162,7 +167,7 @@ void json_close(struct json_writer *w)
 	assert(w->depth > 0);
 	had_members = w->has_member[w->depth];
 	array = w->closer_is_array[--w->depth];
-	if (had_members && !array)
+	if (had_members && !array && !w->one_line)
 		put_newline(w);
 	put(w, array ? "]" : "}", 1);
 }

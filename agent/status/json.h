@@ -1,7 +1,8 @@
 #ifndef REDSHANK_STATUS_JSON_H
 #define REDSHANK_STATUS_JSON_H
 /*
- * Writes JSON text (RFC 8259) straight into a buffer, indented by two spaces.
+ * Writes JSON text (RFC 8259) straight into a buffer, indented by two spaces, or on
+ * one line.
  *
  * A document of 5,000 prefixes is written while the agent's loop waits for it, so no tree is built
  * for it first. Commas and closing brackets are the writer's; the caller only says what comes next.
@@ -20,11 +21,14 @@ struct json_writer {
 	struct buffer *out; /* borrowed */
 	int error;
 	unsigned depth;
+	bool one_line;
 	bool closer_is_array[JSON_DEPTH_MAX];
 	bool has_member[JSON_DEPTH_MAX + 1];
 };
 
 void json_writer_init(struct json_writer *w, struct buffer *out);
+/* The same, all on one line. */
+void json_writer_init_line(struct json_writer *w, struct buffer *out);
 /* 0, -E2BIG, -ENOMEM. */
 int json_writer_error(const struct json_writer *w);
 

@@ -27,6 +27,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "agent/base/buffer.h"
 #include "agent/base/cleanup.h"
 #include "agent/base/clock.h"
 #include "agent/base/printable.h"
@@ -62,18 +63,36 @@ void log_init(int max_level, bool to_stderr)
 		state.journal_fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 }
 
-static bool send_to_journal(int level, const char *text)
+/* NAME=VALUE and a newline for each: a value is made one line, so that it needs no length. */
+static void append_fields(struct buffer *b, const struct log_field *fields, size_t n)
+{
+	char value[LOG_TEXT_MAX];
+
+	for (size_t i = 0; i < n; i++) {
+		if (!fields[i].value || !fields[i].value[0])
+			continue;
+		printable_copy(value, sizeof(value), fields[i].value, strlen(fields[i].value));
+		(void)buffer_printf(b, "%s=%s\n", fields[i].name, value);
+	}
+}
+
+static bool send_to_journal(
+	int level, const char *text, const struct log_field *fields, size_t n_fields)
 {
 	/* Sent to the path each time: a journald that was started anew is found again. */
 	static const struct sockaddr_un address = {
 		.sun_family = AF_UNIX, .sun_path = JOURNAL_SOCKET};
-	char datagram[LOG_TEXT_MAX + 128];
-	int n = snprintf(datagram, sizeof(datagram),
+	char memory[LOG_TEXT_MAX + 128 + LOG_FIELDS_MAX];
+	struct buffer datagram;
+
+	buffer_init_fixed(&datagram, memory, sizeof(memory));
+	(void)buffer_printf(&datagram,
 		"PRIORITY=%d\nSYSLOG_FACILITY=%d\nSYSLOG_IDENTIFIER=%.40s\nMESSAGE=%s\n",
 		LOG_PRI(level), LOG_FAC(LOG_DAEMON), program_invocation_short_name, text);
-
-	return sendto(state.journal_fd, datagram, (size_t)n, MSG_DONTWAIT | MSG_NOSIGNAL,
-		       (const struct sockaddr *)&address, sizeof(address)) == n;
+	append_fields(&datagram, fields, n_fields);
+	return sendto(state.journal_fd, datagram.data, datagram.length, MSG_DONTWAIT | MSG_NOSIGNAL,
+		       (const struct sockaddr *)&address,
+		       sizeof(address)) == (ssize_t)datagram.length;
 }
 
 static bool write_to_stderr(const char *text)
@@ -88,12 +107,12 @@ static bool write_to_stderr(const char *text)
 	return write(STDERR_FILENO, line, (size_t)n) == n;
 }
 
-static bool put(int level, const char *text)
+static bool put(int level, const char *text, const struct log_field *fields, size_t n)
 {
 	/* Where there is no journal after all (its socket is gone), stderr is better than nothing;
 	 * a full one is not passed by, or lines would come out of order. */
 	if (state.journal_fd >= 0) {
-		if (send_to_journal(level, text))
+		if (send_to_journal(level, text, fields, n))
 			return true;
 		if (errno == EAGAIN || errno == ENOBUFS)
 			return false;
@@ -107,8 +126,21 @@ static void tell_dropped(void)
 
 	(void)snprintf(
 		text, sizeof(text), "log: %lu lines lost, the reader was too slow", state.dropped);
-	if (put(LOG_WARNING, text))
+	if (put(LOG_WARNING, text, NULL, 0))
 		state.dropped = 0;
+}
+
+void log_entry(int level, const char *text, const struct log_field *fields, size_t n)
+{
+	int saved = errno;
+
+	if (LOG_PRI(level) > state.max_level)
+		return;
+	if (!put(level, text, fields, n))
+		state.dropped++;
+	else if (state.dropped > 0)
+		tell_dropped();
+	errno = saved;
 }
 
 void log_line(int level, const char *format, ...)
@@ -128,9 +160,6 @@ void log_line(int level, const char *format, ...)
 	if ((size_t)n >= sizeof(raw))
 		n = sizeof(raw) - 1;
 	(void)printable_copy(text, sizeof(text), raw, (size_t)n);
-	if (!put(level, text))
-		state.dropped++;
-	else if (state.dropped > 0)
-		tell_dropped();
+	log_entry(level, text, NULL, 0);
 	errno = saved;
 }

@@ -11,9 +11,11 @@
  * LOG_TEXT_MAX.
  */
 #include <stdbool.h>
+#include <stddef.h>
 #include <syslog.h>
 
 #define LOG_TEXT_MAX 1024
+#define LOG_FIELDS_MAX 8192
 
 /*
  * What is less urgent than `max_level` (LOG_INFO, LOG_DEBUG) is not logged; before this call, what
@@ -23,6 +25,16 @@
 void log_init(int max_level, bool to_stderr);
 /* Keeps errno. */
 void log_line(int level, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* A field of the journal, by its name there. A value that is NULL or "" is left out. */
+struct log_field {
+	const char *name;
+	const char *value;
+};
+
+/* `text` as it is, for it was made printable, with fields where the log is the journal's: those
+ * for which LOG_FIELDS_MAX has room. For agent/events. Keeps errno. */
+void log_entry(int level, const char *text, const struct log_field *fields, size_t n);
 
 #define log_error(...) log_line(LOG_ERR, __VA_ARGS__)
 #define log_warning(...) log_line(LOG_WARNING, __VA_ARGS__)
