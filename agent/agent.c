@@ -25,6 +25,7 @@
 
 #include "agent/agent_private.h"
 #include "agent/base/clock.h"
+#include "agent/events/events.h"
 #include "agent/narrate.h"
 #include "agent/system/log.h"
 #include "agent/system/notify.h"
@@ -173,7 +174,8 @@ static void agent_on_ready(void *userdata)
 	notify_ready();
 	if (a->early != 0)
 		(void)raise(a->early);
-	log_notice("watching %zu services", a->config->n_services);
+	event_say(LOG_NOTICE, EVENT_CONFIG_LOADED, NULL, "watching %zu services",
+		a->config->n_services);
 }
 
 int agent_come_again(struct agent *a, int number)
@@ -269,7 +271,8 @@ static int agent_loop(struct agent *a)
 		if (r != -ENOMEM)
 			return r;
 		if (monotime_since_us(said, clock_monotime()) > AGENT_STARVED_SAY_US) {
-			log_error("no memory: the agent looks again every %d ms", AGENT_STARVED_MS);
+			event_say(LOG_ERR, EVENT_AGENT_TROUBLE, NULL,
+				"no memory: the agent looks again every %d ms", AGENT_STARVED_MS);
 			said = clock_monotime();
 		}
 		(void)poll(NULL, 0, AGENT_STARVED_MS);
@@ -368,6 +371,7 @@ static void agent_done(struct agent *a)
 	sd_event_unref(a->event);
 	config_free(a->config);
 	free(a->config_path);
+	events_done();
 }
 
 int agent_run(const char *config_path, struct config *config)
@@ -379,11 +383,14 @@ int agent_run(const char *config_path, struct config *config)
 	a.config_path = strdup(config_path);
 	if (!a.config_path)
 		return -ENOMEM;
-	log_notice("redshankd " REDSHANK_VERSION " starts on %s", config->node);
+	if (events_init() < 0)
+		log_warning("no memory: events are not kept");
+	event_say(LOG_NOTICE, EVENT_AGENT_STARTED, NULL,
+		"redshankd " REDSHANK_VERSION " starts on %s", config->node);
 	r = agent_init(&a);
 	if (r >= 0)
 		r = agent_loop(&a);
 	if (r < 0)
-		log_error("cannot go on: %s", strerror(-r));
+		event_say(LOG_ERR, EVENT_AGENT_TROUBLE, NULL, "cannot go on: %s", strerror(-r));
 	return r;
 }

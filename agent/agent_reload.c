@@ -10,7 +10,7 @@
 #include "agent/agent_private.h"
 #include "agent/base/clock.h"
 #include "agent/bird/deadman.h"
-#include "agent/system/log.h"
+#include "agent/events/events.h"
 #include "agent/system/notify.h"
 #include "agent/view.h"
 
@@ -80,22 +80,26 @@ static void agent_warn_fixed(const struct config *old, const struct config *new)
 		!agent_same_text(old->bird.fragments, new->bird.fragments) ||
 		old->bird.control != new->bird.control ||
 		!agent_same_sessions(&old->bird.sessions, &new->bird.sessions))
-		log_warning("reload: `bird` has changed, which takes a restart of the agent");
+		event_say(LOG_WARNING, EVENT_CONFIG_PROBLEM, NULL,
+			"reload: `bird` has changed, which takes a restart of the agent");
 	if (!agent_same_text(old->status.socket, new->status.socket) ||
 		!agent_same_text(old->status.group, new->status.group) ||
 		!agent_same_text(old->status.listen, new->status.listen))
-		log_warning("reload: `status` has changed, which takes a restart of the agent");
+		event_say(LOG_WARNING, EVENT_CONFIG_PROBLEM, NULL,
+			"reload: `status` has changed, which takes a restart of the agent");
 	if (!agent_same_text(old->state, new->state))
-		log_warning("reload: `state` has changed, which takes a restart of the agent");
+		event_say(LOG_WARNING, EVENT_CONFIG_PROBLEM, NULL,
+			"reload: `state` has changed, which takes a restart of the agent");
 }
 
 static void agent_log_problems(const struct problems *problems)
 {
 	for (size_t i = 0; i < problems->n; i++)
-		log_line(problems->items[i].level == PROBLEM_ERROR ? LOG_ERR : LOG_WARNING,
-			"configuration: %s", problems->items[i].text);
+		event_say(problems->items[i].level == PROBLEM_ERROR ? LOG_ERR : LOG_WARNING,
+			EVENT_CONFIG_PROBLEM, NULL, "configuration: %s", problems->items[i].text);
 	if (problems->n_dropped > 0)
-		log_error("configuration: and %zu more problems", problems->n_dropped);
+		event_say(LOG_ERR, EVENT_CONFIG_PROBLEM, NULL,
+			"configuration: and %zu more problems", problems->n_dropped);
 }
 
 /* What the newest load came to: a refused one would keep the agent from its next start. */
@@ -186,10 +190,12 @@ int agent_reload(void *userdata, struct problems *problems)
 			(void)TAKE_PTR(config);
 	}
 	if (r < 0)
-		log_error("reload refused: %s; what ran keeps running",
+		event_say(LOG_ERR, EVENT_CONFIG_REFUSED, NULL,
+			"reload refused: %s; what ran keeps running",
 			r == -EINVAL ? "the configuration has errors" : strerror(-r));
 	else
-		log_notice("reloaded: watching %zu services", a->config->n_services);
+		event_say(LOG_NOTICE, EVENT_CONFIG_LOADED, NULL, "reloaded: watching %zu services",
+			a->config->n_services);
 	notify_ready();
 	return r;
 }
@@ -224,7 +230,8 @@ void agent_on_words(void *userdata)
 	reweighed = agent_weigh(a, a->config);
 	r = reweighed ? agent_reweigh(a) : 0;
 	if (r < 0)
-		log_error("weights: %s; they count from the next reload", strerror(-r));
+		event_say(LOG_ERR, EVENT_AGENT_TROUBLE, NULL,
+			"weights: %s; they count from the next reload", strerror(-r));
 	agent_tell_words(a);
 	(void)agent_decide(a);
 	if (reweighed) {

@@ -6,7 +6,7 @@
 #include <errno.h>
 
 #include "agent/agent_private.h"
-#include "agent/system/log.h"
+#include "agent/events/events.h"
 #include "agent/system/notify.h"
 
 #define AGENT_STOP_MAX_MS 5000 /* for BIRD to settle; well below TimeoutStopSec */
@@ -59,8 +59,9 @@ void agent_on_changed(void *userdata)
 /* BIRD throws away what lies unread in a socket that was closed, so this is the last word. */
 static int agent_leave_unconfirmed(struct agent *a)
 {
-	log_warning("stop: BIRD has not confirmed the withdrawal; the fragments say it, and "
-		    "`birdc configure` makes BIRD do it");
+	event_say(LOG_WARNING, EVENT_AGENT_TROUBLE, NULL,
+		"stop: BIRD has not confirmed the withdrawal; the fragments say it, and "
+		"`birdc configure` makes BIRD do it");
 	return sd_event_exit(a->event, 0);
 }
 
@@ -80,7 +81,7 @@ int agent_on_stop(sd_event_source *source, const struct signalfd_siginfo *si, vo
 		return agent_come_again(a, SIGTERM);
 	if (a->stopping)
 		return agent_leave_unconfirmed(a);
-	log_notice("stopping: each service by its on_stop");
+	event_say(LOG_NOTICE, EVENT_AGENT_STOPPING, NULL, "stopping: each service by its on_stop");
 	a->stopping = true;
 	checks_stop(a->checks);
 	engine_stop(a->engine);
@@ -97,7 +98,7 @@ int agent_on_leave(sd_event_source *source, const struct signalfd_siginfo *si, v
 {
 	struct agent *a = userdata;
 
-	log_notice("leaving: BIRD keeps what is announced now");
+	event_say(LOG_NOTICE, EVENT_AGENT_LEFT, NULL, "leaving: BIRD keeps what is announced now");
 	notify_stopping();
 	return sd_event_exit(a->event, 0);
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "agent/base/clock.h"
+#include "agent/events/events.h"
 #include "agent/system/log.h"
 
 struct checks_item {
@@ -265,6 +266,8 @@ void checks_start(struct checks *c)
 		struct checks_item *item = c->list.items[i];
 		const struct config_check *check = checks_configured(c->config, item);
 		struct run_ops its = ops;
+		const struct event_fields fields = {
+			.service = item->service_name, .check = item->name};
 		int r;
 
 		if (item->run)
@@ -274,7 +277,8 @@ void checks_start(struct checks *c)
 			check->timeout_ms, monotime_add_ms(now, checks_first_ms(c, check, i)),
 			&its);
 		if (r < 0) {
-			log_error("check %s/%s: cannot be started: %s (tried again)",
+			event_say(LOG_ERR, EVENT_AGENT_TROUBLE, &fields,
+				"check %s/%s: cannot be started: %s (tried again)",
 				item->service_name, item->name, strerror(-r));
 			(void)sd_event_source_set_time_relative(c->retry, CHECKS_RETRY_MS * 1000);
 			(void)sd_event_source_set_enabled(c->retry, SD_EVENT_ONESHOT);

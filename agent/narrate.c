@@ -3,12 +3,13 @@
  * prefixes. They are read in that order and told in as few lines as say everything: the prefixes
  * that follow their service's change stand on its line, and a line names the first few prefixes and
  * counts the rest, so that the death of a service with 5,000 prefixes is one line, not 5,000. Lines
- * are put together on the stack: they are told also when there is no memory.
+ * are put together on the stack: they are told also when there is no memory. Each line is an event
+ * with the same facts as fields; the event names more of the prefixes than the line.
  */
 #include "agent/narrate.h"
 
 #include "agent/base/buffer.h"
-#include "agent/system/log.h"
+#include "agent/events/events.h"
 
 #define NARRATE_LINE_SIZE 1024 /* with the NUL */
 #define NARRATE_PREFIXES_NAMED 8
@@ -16,7 +17,8 @@
 /* Prefixes of one service that changed alike, one after the other. */
 struct narrate_group {
 	struct engine_transition first;
-	struct buffer names;
+	struct buffer names; /* for the line: the first few */
+	struct buffer list;  /* for the event: more of them */
 	size_t n;
 };
 
@@ -44,12 +46,15 @@ static void narrate_group_add(struct narrate_group *g, const struct narrate_fact
 {
 	const struct config_service *service = &facts->config->services[t->service];
 	char text[PREFIX_TEXT_MAX];
+	const char *name = prefix_format(&service->prefixes[t->index].prefix, text);
 
 	if (g->n == 0)
 		g->first = *t;
-	if (g->n++ < NARRATE_PREFIXES_NAMED)
-		(void)buffer_printf(&g->names, "%s%s", g->n > 1 ? ", " : "",
-			prefix_format(&service->prefixes[t->index].prefix, text));
+	if (g->n < NARRATE_PREFIXES_NAMED)
+		(void)buffer_printf(&g->names, "%s%s", g->n > 0 ? ", " : "", name);
+	if (g->n < EVENT_PREFIXES_NAMED)
+		(void)buffer_printf(&g->list, "%s%s", g->n > 0 ? " " : "", name);
+	g->n++;
 }
 
 /* "withdrawing 192.0.2.53/32, 2001:db8::53/128 and 40 more" */
@@ -61,19 +66,41 @@ static void narrate_group_text(const struct narrate_group *g, struct buffer *lin
 		(void)buffer_printf(line, " and %zu more", g->n - NARRATE_PREFIXES_NAMED);
 }
 
+static void narrate_group_clear(struct narrate_group *g)
+{
+	buffer_clear(&g->names);
+	buffer_clear(&g->list);
+	g->n = 0;
+}
+
+/* What an event says of the group's prefixes. */
+static void narrate_group_fields(const struct narrate_group *g, struct event_fields *fields)
+{
+	fields->prefixes = buffer_string(&g->list);
+	fields->n_prefixes = g->n;
+	fields->wanted = prefix_wanted_name((enum prefix_wanted)g->first.to);
+	fields->rule = prefix_reason_name(g->first.reason);
+}
+
 static void narrate_group_line(struct narrate_group *g, const struct narrate_facts *facts)
 {
 	char memory[NARRATE_LINE_SIZE];
+	struct event_fields fields;
 	struct buffer line;
 
 	if (g->n == 0)
 		return;
+	fields = (struct event_fields){
+		.service = facts->config->services[g->first.service].name,
+		.from = prefix_wanted_name((enum prefix_wanted)g->first.from),
+		.to = prefix_wanted_name((enum prefix_wanted)g->first.to),
+	};
 	buffer_init_fixed(&line, memory, sizeof(memory));
 	narrate_group_text(g, &line);
-	log_info("service %s: %s (%s)", facts->config->services[g->first.service].name,
-		buffer_string(&line), prefix_reason_name(g->first.reason));
-	buffer_clear(&g->names);
-	g->n = 0;
+	narrate_group_fields(g, &fields);
+	event_say(LOG_INFO, EVENT_PREFIX, &fields, "service %s: %s (%s)", fields.service,
+		buffer_string(&line), fields.rule);
+	narrate_group_clear(g);
 }
 
 /* " (process 812 has died)", " (rising, 1 of 3 good: process 812)" or nothing. */
@@ -94,15 +121,21 @@ static void narrate_check(const struct narrate_facts *facts, const struct engine
 	const struct engine_transition *t)
 {
 	const struct config_service *service = &facts->config->services[t->service];
+	const struct event_fields fields = {
+		.service = service->name,
+		.check = service->checks[t->index].name,
+		.from = check_state_name((enum check_state)t->from),
+		.to = check_state_name((enum check_state)t->to),
+		.reason = facts->check_reason(facts->userdata, t->service, t->index),
+	};
 	char memory[NARRATE_LINE_SIZE];
 	struct buffer why;
 
 	buffer_init_fixed(&why, memory, sizeof(memory));
 	narrate_check_reason(facts, engine, t->service, t->index, &why);
-	log_info("check %s/%s: %s -> %s%s%s%s", service->name, service->checks[t->index].name,
-		check_state_name((enum check_state)t->from),
-		check_state_name((enum check_state)t->to), why.length ? " (" : "",
-		buffer_string(&why), why.length ? ")" : "");
+	event_say(LOG_INFO, EVENT_CHECK, &fields, "check %s/%s: %s -> %s%s%s%s", fields.service,
+		fields.check, fields.from, fields.to, why.length ? " (" : "", buffer_string(&why),
+		why.length ? ")" : "");
 }
 
 /* The checks that are down, with their reasons: why a service is unhealthy. */
@@ -110,7 +143,7 @@ static void narrate_why(const struct narrate_facts *facts, const struct engine *
 	size_t service, struct buffer *line)
 {
 	const struct config_service *s = &facts->config->services[service];
-	const char *separator = " (";
+	const char *separator = "";
 
 	for (size_t i = 0; i < s->n_checks; i++) {
 		size_t before;
@@ -124,30 +157,35 @@ static void narrate_why(const struct narrate_facts *facts, const struct engine *
 			(void)buffer_append_string(line, "down");
 		separator = "; ";
 	}
-	if (*separator == ';')
-		(void)buffer_append_string(line, ")");
 }
 
 /* The service's own line, with the prefixes that its change moved. */
 static void narrate_service(const struct narrate_facts *facts, const struct engine *engine,
 	const struct engine_transition *t, struct narrate_group *moved)
 {
-	char memory[NARRATE_LINE_SIZE];
-	struct buffer line;
+	char memory[NARRATE_LINE_SIZE], why[NARRATE_LINE_SIZE];
+	struct event_fields fields = {
+		.service = facts->config->services[t->service].name,
+		.from = service_health_name((enum service_health)t->from),
+		.to = service_health_name((enum service_health)t->to),
+	};
+	struct buffer line, reason;
 
 	buffer_init_fixed(&line, memory, sizeof(memory));
-	(void)buffer_printf(&line, "service %s: %s -> %s", facts->config->services[t->service].name,
-		service_health_name((enum service_health)t->from),
-		service_health_name((enum service_health)t->to));
+	buffer_init_fixed(&reason, why, sizeof(why));
+	(void)buffer_printf(&line, "service %s: %s -> %s", fields.service, fields.from, fields.to);
 	if (t->to == SERVICE_HEALTH_UNHEALTHY)
-		narrate_why(facts, engine, t->service, &line);
+		narrate_why(facts, engine, t->service, &reason);
+	fields.reason = buffer_string(&reason);
+	if (reason.length > 0)
+		(void)buffer_printf(&line, " (%s)", fields.reason);
 	if (moved->n > 0) {
 		(void)buffer_append_string(&line, ", ");
 		narrate_group_text(moved, &line);
-		buffer_clear(&moved->names);
-		moved->n = 0;
+		narrate_group_fields(moved, &fields);
 	}
-	log_info("%s", buffer_string(&line));
+	event_say(LOG_INFO, EVENT_SERVICE, &fields, "%s", buffer_string(&line));
+	narrate_group_clear(moved);
 }
 
 /* True when the prefix moved because its service did: the reason is the service's health. */
@@ -165,10 +203,11 @@ void narrate_transitions(struct engine *engine, const struct narrate_facts *fact
 {
 	struct engine_transition t, service = {0};
 	struct narrate_group group = {0};
-	char memory[NARRATE_LINE_SIZE];
+	char memory[NARRATE_LINE_SIZE], list[EVENT_PREFIXES_SIZE];
 	bool service_open = false;
 
 	buffer_init_fixed(&group.names, memory, sizeof(memory));
+	buffer_init_fixed(&group.list, list, sizeof(list));
 	while (engine_next_transition(engine, &t)) {
 		bool joins;
 

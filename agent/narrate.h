@@ -1,7 +1,7 @@
 #ifndef REDSHANK_AGENT_NARRATE_H
 #define REDSHANK_AGENT_NARRATE_H
 /*
- * Tells the log what the engine decided: one line for each check and each service that changed, and
+ * Tells the log and the events what the engine decided: one line for each check and each service that changed, and
  * one for all prefixes of a service that changed alike, however many they are:
  *   check dns/process: up -> down (process 812 has died)
  *   service dns: healthy -> unhealthy (check process: ...), withdrawing 192.0.2.53/32

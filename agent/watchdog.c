@@ -15,7 +15,7 @@
 #include <stdlib.h>
 
 #include "agent/base/clock.h"
-#include "agent/system/log.h"
+#include "agent/events/events.h"
 #include "agent/system/notify.h"
 
 #define FEEDINGS 4
@@ -69,8 +69,11 @@ static int on_timer(sd_event_source *source, uint64_t us, void *userdata)
 		w->left_out = 0;
 		notify_watchdog();
 	} else if (++w->left_out == 2) {
-		log_error("check %s/%s does not move any more, by a fault of this agent: systemd's "
-			  "watchdog will start another one",
+		const struct event_fields fields = {.service = service, .check = check};
+
+		event_say(LOG_ERR, EVENT_AGENT_TROUBLE, &fields,
+			"check %s/%s does not move any more, by a fault of this agent: systemd's "
+			"watchdog will start another one",
 			service, check);
 	}
 	(void)sd_event_source_set_time_relative(source, w->period_us);

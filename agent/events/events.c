@@ -26,7 +26,6 @@
 #include "agent/base/printable.h"
 #include "agent/status/json.h"
 
-
 static const struct {
 	const char *word;
 	const char *message_id;
@@ -188,6 +187,7 @@ static int write_event(const struct event *e, size_t n_named, struct buffer *out
 	write_prefixes(&w, e, n_named);
 	write_word(&w, "from", e->fields->from);
 	write_word(&w, "to", e->fields->to);
+	write_word(&w, "wanted", e->fields->wanted);
 	write_word(&w, "reason", e->fields->reason);
 	write_word(&w, "rule", e->fields->rule);
 	write_word(&w, "who", e->fields->who);
@@ -228,6 +228,7 @@ static void tell(const struct event *e)
 		{"REDSHANK_CHECK", f->check},
 		{"REDSHANK_FROM", f->from},
 		{"REDSHANK_TO", f->to},
+		{"REDSHANK_WANTED", f->wanted},
 		{"REDSHANK_REASON", f->reason},
 		{"REDSHANK_RULE", f->rule},
 		{"REDSHANK_WHO", f->who},

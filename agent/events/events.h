@@ -33,6 +33,7 @@ struct event_fields {
 	size_t n_prefixes;    /* all of them; 0: those of `prefixes` */
 	const char *from;     /* the state that was left, in the words of the status */
 	const char *to;
+	const char *wanted; /* of the prefixes now: announce, demote, withdraw */
 	const char *reason; /* what was observed: "timeout after 500ms" */
 	const char *rule;   /* that decided: a reason of the status' prefixes */
 	const char *who;    /* "alice (uid 1000, pid 4711)" */
