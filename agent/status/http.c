@@ -644,10 +644,10 @@ void http_free(struct http *h)
 	sd_event_source_disable_unref(h->timer_source);
 	if (h->newest)
 		MHD_destroy_response(h->newest);
+	if (h->streams) /* runs the daemon, so who asks for metrics may be suspended by it */
+		streams_end(h->streams, h->daemon);
 	if (h->scrape)
 		scrape_resume_all(h->scrape);
-	if (h->streams)
-		streams_end(h->streams, h->daemon);
 	if (h->daemon)
 		MHD_stop_daemon(h->daemon);
 	scrape_free(h->scrape);
