@@ -22,7 +22,6 @@
 #include "agent/config/nearest.h"
 #include "agent/status/explain.h"
 #include "agent/status/json.h"
-#include "agent/system/log.h"
 
 #define CONTROL_ANSWER_MAX (256 * 1024)
 /* --- answers --- */
@@ -85,7 +84,7 @@ bool control_changed(struct control *c, struct error *ret_error)
 	c->ops.changed(c->ops.userdata);
 	r = words_save(&c->words, ret_error);
 	if (r < 0)
-		log_error(
+		event_say(LOG_ERR, EVENT_STATE_TROUBLE, NULL,
 			"state: %s; what is said now does not outlive the agent", ret_error->text);
 	return r >= 0;
 }
@@ -94,11 +93,17 @@ bool control_changed(struct control *c, struct error *ret_error)
 static bool control_expire(struct control *c)
 {
 	struct walltime now = clock_walltime();
+	struct control_texts texts;
 	bool any = false;
 	struct word word;
 
 	while (words_take_ended(&c->words, now, &word)) {
-		log_notice("%s %s: its time is over; it was by %s%s%s", control_word_verb(&word),
+		struct event_fields fields = control_word_fields(c, &word, &texts);
+
+		fields.from = fields.to;
+		fields.to = NULL;
+		event_say(LOG_NOTICE, EVENT_WORD_ENDED, &fields,
+			"%s %s: its time is over; it was by %s%s%s", control_word_verb(&word),
 			control_word_target(&word), word.who, word.reason[0] ? ": " : "",
 			word.reason);
 		any = true;
@@ -124,8 +129,9 @@ static int control_on_timer(sd_event_source *source, uint64_t us, void *userdata
 static void control_check_now(struct control_request *q)
 {
 	char who[CALLER_TEXT_MAX];
+	const struct event_fields fields = {.who = caller_format(q->caller, who)};
 
-	log_notice("check now: by %s", caller_format(q->caller, who));
+	event_say(LOG_NOTICE, EVENT_CHECK_NOW, &fields, "check now: by %s", who);
 	q->control->ops.check_now(q->control->ops.userdata);
 	control_done(q, "every check runs now", NULL);
 }
@@ -156,11 +162,12 @@ static void control_reload_refused(struct control_request *q, const struct probl
 static void control_reload(struct control_request *q)
 {
 	char who[CALLER_TEXT_MAX], text[64];
+	const struct event_fields fields = {.who = caller_format(q->caller, who)};
 	struct control *c = q->control;
 	struct problems problems;
 	int r;
 
-	log_notice("reload: by %s", caller_format(q->caller, who));
+	event_say(LOG_NOTICE, EVENT_RELOAD, &fields, "reload: by %s", who);
 	problems_init(&problems);
 	r = c->ops.reload(c->ops.userdata, &problems);
 	if (r < 0) {
@@ -258,7 +265,8 @@ int control_new(struct control **ret, sd_event *event, const char *state,
 	c->config = config;
 	r = words_load(&c->words, state, &error);
 	if (r < 0)
-		log_error("what operators have said before is lost: %s", error.text);
+		event_say(LOG_ERR, EVENT_STATE_TROUBLE, NULL,
+			"what operators have said before is lost: %s", error.text);
 	if (r != -ENOMEM)
 		r = sd_event_add_time(
 			event, &c->timer, CLOCK_REALTIME, UINT64_MAX, 1000, control_on_timer, c);
@@ -268,14 +276,16 @@ int control_new(struct control **ret, sd_event *event, const char *state,
 	}
 	(void)sd_event_source_set_description(c->timer, "drain-end");
 	if (control_expire(c) && words_save(&c->words, &error) < 0)
-		log_error("state: %s", error.text);
+		event_say(LOG_ERR, EVENT_STATE_TROUBLE, NULL, "state: %s", error.text);
 	for (size_t i = 0; i < c->words.n; i++) {
 		const struct word *word = &c->words.items[i];
 		char until[CONTROL_UNTIL_MAX];
+		struct control_texts texts;
+		const struct event_fields fields = control_word_fields(c, word, &texts);
 
-		log_notice("%s %s: still, by %s, %s%s%s", control_word_verb(word),
-			control_word_target(word), word->who, control_word_until(word, until),
-			word->reason[0] ? ": " : "", word->reason);
+		event_say(LOG_NOTICE, EVENT_WORD_KEPT, &fields, "%s %s: still, by %s, %s%s%s",
+			control_word_verb(word), control_word_target(word), word->who,
+			control_word_until(word, until), word->reason[0] ? ": " : "", word->reason);
 	}
 	control_arm(c);
 	*ret = c;

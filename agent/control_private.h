@@ -6,8 +6,10 @@
 #include <stdbool.h>
 
 #include "agent/base/cleanup.h"
+#include "agent/base/clock.h"
 #include "agent/base/error.h"
 #include "agent/control.h"
+#include "agent/events/events.h"
 
 struct control {
 	struct control_ops ops;
@@ -38,6 +40,15 @@ const char *control_word_verb(const struct word *word);
 const char *control_word_target(const struct word *word);
 #define CONTROL_UNTIL_MAX 64
 const char *control_word_until(const struct word *word, char buf[CONTROL_UNTIL_MAX]);
+
+/* Room for texts that an event borrows. */
+struct control_texts {
+	char until[CLOCK_TEXT_MAX];
+	char weight[16];
+};
+/* A word as an event has it: about what, by whom, why, until when; `to` is what it makes. */
+struct event_fields control_word_fields(
+	const struct control *c, const struct word *word, struct control_texts *texts);
 
 void control_drain(struct control_request *q);
 void control_undrain(struct control_request *q);

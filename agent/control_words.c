@@ -18,11 +18,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "agent/base/clock.h"
 #include "agent/base/printable.h"
 #include "agent/config/duration.h"
 #include "agent/status/explain.h"
-#include "agent/system/log.h"
 
 #define CONTROL_SERVER "the whole server"
 #define CONTROL_ANNOUNCE_MAX_MS (24 * 3600 * 1000ULL)
@@ -232,25 +230,86 @@ static const char *called(const char *name)
 	return name[0] ? name : CONTROL_SERVER;
 }
 
-/* "drain dns: by root (uid 0, pid 7), until 2026-...: new disks", into the log. */
-static void control_log_said(const struct word *word)
+/* --- how it is logged --- */
+
+static const char *word_state(const struct word *word, struct control_texts *texts)
 {
+	switch (word->kind) {
+	case WORD_DRAIN:
+		return "drained";
+	case WORD_WEIGHT:
+		(void)snprintf(texts->weight, sizeof(texts->weight), "%" PRIu32, word->weight);
+		return texts->weight;
+	case WORD_ANNOUNCE:
+		return "forced";
+	case WORD_FREEZE:
+		return "frozen";
+	}
+	abort();
+}
+
+struct event_fields control_word_fields(
+	const struct control *c, const struct word *word, struct control_texts *texts)
+{
+	size_t n_prefixes = 0;
+	const struct config_service *service = control_find(*c->config, word->name, &n_prefixes);
+
+	texts->until[0] = '\0';
+	if (!word_is_forever(word))
+		(void)clock_format(word->until, texts->until);
+	return (struct event_fields){
+		.service = service ? service->name : NULL,
+		.prefixes = strchr(word->name, '/') ? word->name : NULL,
+		.to = word_state(word, texts),
+		.who = word->who,
+		.why = word->reason,
+		.until = texts->until,
+	};
+}
+
+static enum event_kind word_event(const struct word *word)
+{
+	switch (word->kind) {
+	case WORD_DRAIN:
+		return EVENT_DRAIN;
+	case WORD_WEIGHT:
+		return EVENT_WEIGHT;
+	case WORD_ANNOUNCE:
+		return EVENT_ANNOUNCE;
+	case WORD_FREEZE:
+		return EVENT_FREEZE;
+	}
+	abort();
+}
+
+/* "drain dns: by root (uid 0, pid 7), until 2026-...: new disks" */
+static void control_log_said(const struct control_request *q, const struct word *word)
+{
+	struct control_texts texts;
+	const struct event_fields fields = control_word_fields(q->control, word, &texts);
 	char until[CONTROL_UNTIL_MAX];
 
-	log_notice("%s %s: by %s, %s%s%s", control_word_verb(word), control_word_target(word),
+	event_say(LOG_NOTICE, word_event(word), &fields, "%s %s: %s%sby %s, %s%s%s",
+		control_word_verb(word), control_word_target(word),
+		word->kind == WORD_WEIGHT ? texts.weight : "", word->kind == WORD_WEIGHT ? " " : "",
 		word->who, control_word_until(word, until), word->reason[0] ? ": " : "",
 		word->reason);
 }
 
 /* "undrain dns: by bob; it was drained by root: new disks" */
-static void control_log_taken(
-	const struct control_request *q, const char *verb, const struct word *word, const char *was)
+static void control_log_taken(const struct control_request *q, enum event_kind kind,
+	const char *verb, const struct word *word, const char *was)
 {
 	char who[CALLER_TEXT_MAX];
+	struct control_texts texts;
+	struct event_fields fields = control_word_fields(q->control, word, &texts);
 
-	log_notice("%s %s: by %s; it was %s by %s%s%s", verb, control_word_target(word),
-		caller_format(q->caller, who), was, word->who, word->reason[0] ? ": " : "",
-		word->reason);
+	fields.from = fields.to;
+	fields.to = fields.why = fields.until = NULL;
+	fields.who = caller_format(q->caller, who);
+	event_say(LOG_NOTICE, kind, &fields, "%s %s: %sby %s; it was %s by %s%s%s", verb,
+		control_word_target(word), word->kind == WORD_WEIGHT ? "reset " : "", who, was,
+		word->who, word->reason[0] ? ": " : "", word->reason);
 }
 
 /* --- drain, undrain --- */
@@ -271,9 +330,10 @@ void control_drain(struct control_request *q)
 	if (!control_put(q, &word))
 		return;
 	was_forced = control_take(q, WORD_ANNOUNCE, word.name, &forced);
-	control_log_said(&word);
+	control_log_said(q, &word);
 	if (was_forced)
-		control_log_taken(q, "announce", &forced, "ended by this drain; it was given");
+		control_log_taken(q, EVENT_ANNOUNCE, "announce", &forced,
+			"ended by this drain; it was given");
 	(void)snprintf(text, sizeof(text), "drained %s %s%s", control_word_target(&word),
 		control_word_until(&word, until),
 		was_forced ? "; it is announced by force no more" : "");
@@ -301,7 +361,7 @@ void control_undrain(struct control_request *q)
 			control_refuse(q, 409, "%s is not drained", called(name));
 		return;
 	}
-	control_log_taken(q, "undrain", &word, "drained");
+	control_log_taken(q, EVENT_UNDRAIN, "undrain", &word, "drained");
 	cover = control_cover(c, WORD_DRAIN, name);
 	(void)snprintf(text, sizeof(text), "undrained %s%s%s", control_word_target(&word),
 		cover ? ", which stays drained with " : "",
@@ -356,7 +416,7 @@ static void control_announce_reset(struct control_request *q, const char *name)
 			control_refuse(q, 409, "%s is not announced by force", called(name));
 		return;
 	}
-	control_log_taken(q, "announce", &word, "reset; it was given");
+	control_log_taken(q, EVENT_ANNOUNCE, "announce", &word, "reset; it was given");
 	cover = control_cover(q->control, WORD_ANNOUNCE, name);
 	(void)snprintf(text, sizeof(text), "%s is announced by force no more%s%s", name,
 		cover ? " by that name; it still is with " : "",
@@ -412,7 +472,7 @@ void control_announce(struct control_request *q)
 	}
 	if (!control_put(q, &word))
 		return;
-	control_log_said(&word);
+	control_log_said(q, &word);
 	n_drained = control_n_drained(q->control, word.name);
 	if (n_drained > 0)
 		(void)snprintf(but, sizeof(but), "; %zu of its %zu prefixes stay drained",
@@ -431,7 +491,7 @@ void control_freeze(struct control_request *q)
 
 	if (!control_read_word(q, &word) || !control_put(q, &word))
 		return;
-	control_log_said(&word);
+	control_log_said(q, &word);
 	(void)snprintf(text, sizeof(text),
 		"frozen %s: nothing is announced or withdrawn but for a dead process, a missing "
 		"address or an operator's word",
@@ -447,7 +507,7 @@ void control_thaw(struct control_request *q)
 		control_refuse(q, 409, CONTROL_SERVER " is not frozen");
 		return;
 	}
-	control_log_taken(q, "thaw", &word, "frozen");
+	control_log_taken(q, EVENT_THAW, "thaw", &word, "frozen");
 	control_answer(q, "thawed: the checks decide again");
 }
 
@@ -471,7 +531,7 @@ static bool control_is_prefix(struct control_request *q, const char *name)
 /* Back to what is configured. */
 static void control_weight_reset(struct control_request *q, const char *name)
 {
-	char who[CALLER_TEXT_MAX], text[512];
+	char text[512], was[16];
 	struct word word;
 
 	if (!control_take(q, WORD_WEIGHT, name, &word)) {
@@ -479,9 +539,8 @@ static void control_weight_reset(struct control_request *q, const char *name)
 			control_refuse(q, 409, "%s has the weight that is configured", name);
 		return;
 	}
-	log_notice("weight of %s: reset by %s; it was %" PRIu32 " by %s%s%s", name,
-		caller_format(q->caller, who), word.weight, word.who, word.reason[0] ? ": " : "",
-		word.reason);
+	(void)snprintf(was, sizeof(was), "%" PRIu32, word.weight);
+	control_log_taken(q, EVENT_WEIGHT, "weight of", &word, was);
 	(void)snprintf(text, sizeof(text), "%s has the weight that is configured", name);
 	control_answer(q, text);
 }
@@ -509,10 +568,8 @@ void control_weight(struct control_request *q)
 	word.weight = (uint32_t)json_integer_value(weight);
 	if (!control_put(q, &word))
 		return;
-	(void)control_word_until(&word, until);
-	log_notice("weight of %s: %" PRIu32 " by %s, %s%s%s", word.name, word.weight, word.who,
-		until, word.reason[0] ? ": " : "", word.reason);
-	(void)snprintf(
-		text, sizeof(text), "%s has weight %" PRIu32 " %s", word.name, word.weight, until);
+	control_log_said(q, &word);
+	(void)snprintf(text, sizeof(text), "%s has weight %" PRIu32 " %s", word.name, word.weight,
+		control_word_until(&word, until));
 	control_answer(q, text);
 }

@@ -16,7 +16,7 @@
 #include "agent/base/cleanup.h"
 #include "agent/base/clock.h"
 #include "agent/bird/advise_private.h"
-#include "agent/system/log.h"
+#include "agent/events/events.h"
 
 enum advise_step {
 	ADVISE_PROTOCOLS,
@@ -68,7 +68,9 @@ static bool advise_tell(struct advise *v)
 		now[n++] = *w;
 		changed = changed || !known;
 		if (!known && !v->once)
-			log_warning("bird: %s (%s)", w->text, w->code);
+			event_say(LOG_WARNING, EVENT_BIRD_WARNING,
+				&(const struct event_fields){.reason = w->code}, "bird: %s (%s)",
+				w->text, w->code);
 	}
 	for (size_t i = 0; i < v->n_told; i++) {
 		if (advise_find(v->found, v->n_found, &v->told[i]))
@@ -78,7 +80,9 @@ static bool advise_tell(struct advise *v)
 			continue;
 		}
 		changed = true;
-		log_info("bird: no longer so: %s (%s)", v->told[i].text, v->told[i].code);
+		event_say(LOG_INFO, EVENT_BIRD_WARNING_OVER,
+			&(const struct event_fields){.reason = v->told[i].code},
+			"bird: no longer so: %s (%s)", v->told[i].text, v->told[i].code);
 	}
 	memcpy(v->told, now, n * sizeof(now[0]));
 	v->n_told = n;

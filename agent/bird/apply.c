@@ -21,7 +21,7 @@
 
 #include "agent/base/clock.h"
 #include "agent/bird/apply_state.h"
-#include "agent/system/log.h"
+#include "agent/events/events.h"
 
 /* ---- rounds and timers ---- */
 
@@ -439,7 +439,9 @@ static int apply_prepare(struct apply *a, const struct config *config,
 	for (size_t i = 0; r == 0 && i < n; i++) {
 		r = apply_prepare_protocols(a, &services[i], &prepared[i]);
 		if (r < 0 && r != -ENOMEM) {
-			log_error("bird: service %s: %s", services[i].name, strerror(-r));
+			event_say(LOG_ERR, EVENT_BIRD_TROUBLE,
+				&(const struct event_fields){.service = services[i].name},
+				"bird: service %s: %s", services[i].name, strerror(-r));
 			r = 0; /* It has no protocols then; the others have. */
 		}
 	}
@@ -541,7 +543,8 @@ void apply_become_ready(struct apply *a, bool bird_answered)
 	a->ready = true;
 	(void)sd_event_source_set_enabled(a->ready_timer, SD_EVENT_OFF);
 	if (!bird_answered)
-		log_warning("bird: does not answer (%s): what its fragments say is taken as found",
+		event_say(LOG_WARNING, EVENT_BIRD_AWAY, NULL,
+			"bird: does not answer (%s): what its fragments say is taken as found",
 			a->status.error[0] ? a->status.error : "no greeting yet");
 	if (a->ops.ready)
 		a->ops.ready(a->ops.userdata);

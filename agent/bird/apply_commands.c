@@ -28,6 +28,7 @@
 
 #include "agent/base/clock.h"
 #include "agent/base/printable.h"
+#include "agent/events/events.h"
 #include "agent/system/log.h"
 
 #define COMMANDS_BUSY_LONG_US 30000000
@@ -167,8 +168,10 @@ static void command_answered(void *userdata, int error, const struct reply *repl
 	if (reply)
 		command_confirm(a, c, reply);
 	if (reply && reply->code != 0 && reply->code != 8003)
-		log_warning("bird: %s \"%s\": %04d %s", c->enable ? "enable" : "disable",
-			c->pattern, reply->code, reply->text);
+		event_say(LOG_WARNING, EVENT_BIRD_TROUBLE,
+			&(const struct event_fields){.protocol = c->pattern},
+			"bird: %s \"%s\": %04d %s", c->enable ? "enable" : "disable", c->pattern,
+			reply->code, reply->text);
 	apply_range(a, c->pattern, &first, &end);
 	for (size_t i = first; i < end; i++) {
 		struct apply_protocol *p = a->protocols[i];
@@ -328,7 +331,8 @@ static void commands_refused(struct apply *a, const struct reply *reply)
 	apply_set_alarm(a, "BIRD refuses to configure: %04d %s (%s)", reply->code, text,
 		commands_blame_text(blame));
 	if (strcmp(before, a->status.alarm) != 0)
-		log_error("bird: %s", a->status.alarm);
+		event_say(LOG_ERR, EVENT_BIRD_REFUSED, &(const struct event_fields){.reason = text},
+			"bird: %s", a->status.alarm);
 	a->absent_alarm = false;
 	a->refusals++;
 	a->refused = true;
@@ -357,7 +361,8 @@ static void commands_accepted(struct apply *a)
 	if (commands_has_put_back(a))
 		return;
 	if (a->refusals > 0) {
-		log_notice("bird: the configuration is accepted again, after %u refusal%s",
+		event_say(LOG_NOTICE, EVENT_BIRD_ACCEPTED, NULL,
+			"bird: the configuration is accepted again, after %u refusal%s",
 			a->refusals, a->refusals == 1 ? "" : "s");
 		apply_set_alarm(a, "%s", "");
 	}
@@ -402,7 +407,8 @@ static void configure_answered(void *userdata, int error, const struct reply *re
 		commands_refused(a, reply);
 		break;
 	case REPLY_OTHER: /* 0006: BIRD is shutting down; the connection is lost soon */
-		log_warning("bird: configure: %04d %s", reply->code, reply->text);
+		event_say(LOG_WARNING, EVENT_BIRD_TROUBLE, NULL, "bird: configure: %04d %s",
+			reply->code, reply->text);
 		a->refused = true;
 		a->retry = monotime_add_ms(clock_monotime(), APPLY_RETRY_MIN_MS);
 		break;
@@ -504,7 +510,8 @@ static void commands_still_busy(struct apply *a, int code)
 	a->busy = true;
 	a->queued_seen = a->queued_seen || code == 5;
 	if (!a->busy_said && monotime_since_us(a->busy_since, now) > COMMANDS_BUSY_LONG_US) {
-		log_warning("bird: has been reconfiguring for %d s (%04d)",
+		event_say(LOG_WARNING, EVENT_BIRD_TROUBLE, NULL,
+			"bird: has been reconfiguring for %d s (%04d)",
 			COMMANDS_BUSY_LONG_US / 1000000, code);
 		a->busy_said = true;
 	}

@@ -19,6 +19,7 @@
 #include <sys/inotify.h>
 
 #include "agent/base/clock.h"
+#include "agent/events/events.h"
 #include "agent/system/log.h"
 
 #define FILES_STRANGERS_MAX 64
@@ -158,19 +159,21 @@ static const char *files_hint(int error)
 
 static void files_write_failed(struct apply *a, struct apply_service *s, int error)
 {
+	const struct event_fields fields = {.service = s->name};
 	char text[sizeof(a->status.files_error)];
 
 	(void)snprintf(text, sizeof(text), "bird: fragment %s/%s.conf can not be written: %s%s",
 		a->folder, s->name, strerror(-error), files_hint(error));
 	if (!a->write_said) {
-		log_error("%s (tried again)", text);
+		event_say(LOG_ERR, EVENT_FRAGMENT_UNWRITABLE, &fields, "%s (tried again)", text);
 		files_set_error(a, text);
 	}
 	a->write_said = true;
 	s->dirty = true;
 	if (files_is_wrongly_up(s) && fragment_remove(a->folder_fd, s->name) == 0) {
-		log_warning("bird: fragment %s.conf removed: it announces what is withdrawn and "
-			    "can not be rewritten",
+		event_say(LOG_WARNING, EVENT_FRAGMENT_REMOVED, &fields,
+			"bird: fragment %s.conf removed: it announces what is withdrawn and "
+			"can not be rewritten",
 			s->name);
 		s->ready = false;
 		s->ready_hash = 0;
@@ -337,7 +340,8 @@ static void files_check(struct apply *a, struct apply_service *s)
 	s->repaired = clock_monotime();
 	a->status.fragments_repaired++;
 	apply_say_changed(a);
-	log_line(s->repairs <= FILES_REPAIRS_FREE ? LOG_WARNING : LOG_DEBUG,
+	event_say(s->repairs <= FILES_REPAIRS_FREE ? LOG_WARNING : LOG_DEBUG,
+		EVENT_FRAGMENT_REPAIRED, &(const struct event_fields){.service = s->name},
 		"bird: fragment %s/%s.conf was %s by somebody: written again", a->folder, s->name,
 		hash == 0 ? "removed" : "changed");
 	s->text_hash = 0;
@@ -397,8 +401,9 @@ static void files_look_at(struct apply *a, const char *file)
 	if (files_is_known_stranger(a, file) || a->n_strangers >= FILES_STRANGERS_MAX)
 		return;
 	if (files_remember(&a->strangers, &a->n_strangers, file) == 0)
-		log_warning("bird: %s/%s is not the agent's, and BIRD includes it with ours: left "
-			    "alone",
+		event_say(LOG_WARNING, EVENT_FRAGMENT_STRANGER, NULL,
+			"bird: %s/%s is not the agent's, and BIRD includes it with ours: left "
+			"alone",
 			a->folder, file);
 }
 
@@ -469,14 +474,15 @@ int apply_files_open(struct apply *a)
 	r = fragment_open_folder(a->folder, &a->folder_fd, &error);
 	if (r < 0) {
 		if (!a->folder_said) {
-			log_error("%s", error.text);
+			event_say(LOG_ERR, EVENT_FRAGMENT_UNWRITABLE, NULL, "%s", error.text);
 			files_set_error(a, error.text);
 		}
 		a->folder_said = true;
 		return r;
 	}
 	if (a->folder_said) {
-		log_notice("bird: folder %s is there again", a->folder);
+		event_say(LOG_NOTICE, EVENT_FRAGMENT_WRITABLE, NULL,
+			"bird: folder %s is there again", a->folder);
 		files_set_error(a, "");
 	}
 	a->folder_said = false;
@@ -485,10 +491,12 @@ int apply_files_open(struct apply *a)
 			IN_MOVE_SELF,
 		files_on_event, "bird-fragments");
 	if (r < 0)
-		log_warning("bird: watch %s: %s (the slow timer looks)", a->folder, strerror(-r));
+		event_say(LOG_WARNING, EVENT_BIRD_TROUBLE, NULL,
+			"bird: watch %s: %s (the slow timer looks)", a->folder, strerror(-r));
 	r = fragment_clean(a->folder_fd);
 	if (r < 0)
-		log_warning("bird: clean %s: %s", a->folder, strerror(-r));
+		event_say(LOG_WARNING, EVENT_BIRD_TROUBLE, NULL, "bird: clean %s: %s", a->folder,
+			strerror(-r));
 	return 0;
 }
 
@@ -571,8 +579,10 @@ static void files_remove_orphans(struct apply *a)
 			continue;
 		}
 		if (!files_find(a, service))
-			log_notice("bird: fragment %s.conf removed: its service is no longer "
-				   "configured",
+			event_say(LOG_NOTICE, EVENT_FRAGMENT_REMOVED,
+				&(const struct event_fields){.service = service},
+				"bird: fragment %s.conf removed: its service is no longer "
+				"configured",
 				service);
 		free(service);
 	}
@@ -643,7 +653,8 @@ void apply_files_sync(struct apply *a)
 			files_sync_service(a, s);
 	}
 	if (was_said && !apply_files_dirty(a)) {
-		log_notice("bird: fragments can be written again");
+		event_say(LOG_NOTICE, EVENT_FRAGMENT_WRITABLE, NULL,
+			"bird: fragments can be written again");
 		files_set_error(a, "");
 		a->write_said = false;
 	}

@@ -11,7 +11,7 @@
 #include <sys/inotify.h>
 
 #include "agent/base/clock.h"
-#include "agent/system/log.h"
+#include "agent/events/events.h"
 
 #define LINK_RETRY_MIN_MS 10
 #define LINK_RETRY_MAX_MS 1000
@@ -79,7 +79,8 @@ static void link_command_lost(void *userdata, int error, const char *text)
 	if (was_up)
 		a->command.failures = 0;
 	if (strcmp(a->status.error, text) != 0 || a->command.failures % LINK_LOG_EVERY == 0)
-		log_warning("bird: away: %s", text);
+		event_say(LOG_WARNING, EVENT_BIRD_AWAY,
+			&(const struct event_fields){.reason = text}, "bird: away: %s", text);
 	link_set_silent(a, error == -ETIMEDOUT || error == -EAGAIN);
 	link_set(a, strange ? APPLY_LINK_REFUSED : APPLY_LINK_AWAY, text);
 	link_retry(a, &a->command, strange ? LINK_REFUSED_MS : 0);
@@ -95,7 +96,8 @@ static void link_reading_lost(void *userdata, int error, const char *text)
 	apply_read_lost(a);
 	if (was_up)
 		a->reading.failures = 0;
-	log_line(a->reading.failures == 0 ? LOG_INFO : LOG_DEBUG,
+	event_say(a->reading.failures == 0 ? LOG_INFO : LOG_DEBUG, EVENT_BIRD_AWAY,
+		&(const struct event_fields){.reason = text},
 		"bird: the reading connection was lost: %s", text);
 	link_set(a, APPLY_LINK_GREETING, text);
 	link_retry(a, &a->reading, 0);
@@ -118,17 +120,19 @@ static void link_command_greeted(void *userdata, const char *version)
 			"bird: %s is a BIRD %s; 2.0.12 or newer is needed (nothing was sent to it)",
 			a->socket, version);
 		if (strcmp(text, a->status.error) != 0)
-			log_error("%s", text);
+			event_say(LOG_ERR, EVENT_BIRD_TROUBLE, NULL, "%s", text);
 		link_drop(&a->command);
 		link_set(a, APPLY_LINK_REFUSED, text);
 		link_retry(a, &a->command, LINK_REFUSED_MS);
 		return;
 	}
 	if (a->command.failures > 0)
-		log_notice("bird: connected to BIRD %s, after %u failed attempt%s", version,
+		event_say(LOG_NOTICE, EVENT_BIRD_CONNECTED, NULL,
+			"bird: connected to BIRD %s, after %u failed attempt%s", version,
 			a->command.failures, a->command.failures == 1 ? "" : "s");
 	else
-		log_info("bird: connected to BIRD %s", version);
+		event_say(LOG_INFO, EVENT_BIRD_CONNECTED, NULL, "bird: connected to BIRD %s",
+			version);
 	link_set_silent(a, false);
 	a->command.greeted = true;
 	a->command.failures = 0;
@@ -188,7 +192,8 @@ static void link_connect(struct apply *a, struct apply_way *way, const struct cl
 	if (r < 0) {
 		way->client = NULL;
 		if (way->failures == 0)
-			log_error("bird: connect: %s", strerror(-r));
+			event_say(LOG_ERR, EVENT_BIRD_TROUBLE, NULL, "bird: connect: %s",
+				strerror(-r));
 		link_retry(a, way, 0);
 	}
 }

@@ -27,6 +27,7 @@
 
 #include "agent/base/clock.h"
 #include "agent/base/printable.h"
+#include "agent/events/events.h"
 #include "agent/system/log.h"
 
 #define READ_AGAIN_MAX 6
@@ -159,14 +160,16 @@ static void read_on_status(void *userdata, int error, const struct reply *reply)
 		return;
 	}
 	if (!a->life_unbroken && !observe_same_life(&a->life, &status)) {
-		log_notice("bird: was started anew, %s", status.reboot);
+		event_say(LOG_NOTICE, EVENT_BIRD_RESTARTED, NULL, "bird: was started anew, %s",
+			status.reboot);
 		for (size_t i = 0; i < a->n_protocols; i++) {
 			a->protocols[i]->loaded = PLAN_BODY_UNKNOWN;
 			a->protocols[i]->reached = false;
 		}
 		apply_want_read_all(a);
 	} else if (!observe_same_configuration(&a->life, &status) && !a->life_expected) {
-		log_info("bird: was reconfigured by somebody, %s", status.reconfigured);
+		event_say(LOG_INFO, EVENT_BIRD_RECONFIGURED, NULL,
+			"bird: was reconfigured by somebody, %s", status.reconfigured);
 		for (size_t i = 0; i < a->n_protocols; i++)
 			a->protocols[i]->loaded = PLAN_BODY_UNKNOWN;
 		apply_want_read_all(a);
@@ -188,7 +191,9 @@ static void read_found_protocol(struct apply *a, const struct observe_protocol *
 		if (!p)
 			return;
 		p->want = PLAN_WANT_GONE;
-		log_notice("bird: protocol %s is no longer configured", p->name);
+		event_say(LOG_NOTICE, EVENT_DRIFT,
+			&(const struct event_fields){.protocol = p->name},
+			"bird: protocol %s is no longer configured", p->name);
 	}
 	p->listed = a->observe_asked;
 	if (p->command != 0 || p->answered > a->observe_asked)
@@ -230,7 +235,8 @@ static bool read_may_say_session(struct apply *a)
 
 	if (monotime_since_us(a->sessions_said, now) > 60 * 1000000ULL) {
 		if (a->sessions_lines > READ_SESSION_LINES)
-			log_notice("bird: %u more changes of sessions were not logged",
+			event_say(LOG_NOTICE, EVENT_SESSION_DOWN, NULL,
+				"bird: %u more changes of sessions were not logged",
 				a->sessions_lines - READ_SESSION_LINES);
 		a->sessions_said = now;
 		a->sessions_lines = 0;
@@ -240,21 +246,30 @@ static bool read_may_say_session(struct apply *a)
 
 static void read_say_session(struct apply *a, const struct apply_session *new)
 {
-	char info[4 * sizeof(new->info)];
+	char info[4 * sizeof(new->info)] = "";
 
 	for (size_t i = 0; i < a->n_sessions; i++) {
 		const struct apply_session *old = &a->sessions[i];
+		const struct event_fields fields = {
+			.session = new->name,
+			.from = new->up ? "down" : "up",
+			.to = new->up ? "up" : "down",
+			.reason = info,
+		};
 
 		if (strcmp(old->name, new->name) != 0)
 			continue;
 		if (old->up == new->up || !read_may_say_session(a))
 			return;
-		printable_copy(info, sizeof(info), new->info, strlen(new->info));
+		if (!new->up)
+			printable_copy(info, sizeof(info), new->info, strlen(new->info));
 		if (new->up)
-			log_notice("bird: session %s came up", new->name);
+			event_say(LOG_NOTICE, EVENT_SESSION_UP, &fields, "bird: session %s came up",
+				new->name);
 		else
-			log_warning("bird: session %s went down%s%s", new->name,
-				info[0] ? ": " : "", info);
+			event_say(LOG_WARNING, EVENT_SESSION_DOWN, &fields,
+				"bird: session %s went down%s%s", new->name, info[0] ? ": " : "",
+				info);
 		return;
 	}
 }
@@ -504,21 +519,29 @@ static void job_tell_body(struct apply_job *job, struct apply_protocol *p)
 	}
 }
 
-static void job_say_elsewhere(struct apply *a, struct apply_prefix *prefix, const char *name)
+static void job_say_elsewhere(
+	const struct apply_service *s, struct apply_prefix *prefix, const char *name)
 {
 	const struct apply_observed *o = &prefix->observed;
+	const struct event_fields fields = {.service = s->name,
+		.prefixes = name,
+		.protocol = o->elsewhere,
+		.wanted = prefix_wanted_name(prefix->wanted)};
 
 	if (o->elsewhere[0] && !prefix->said_elsewhere) {
 		if (prefix->wanted == PREFIX_WANTED_WITHDRAW)
-			log_warning("prefix %s: withdrawn here, but BIRD still announces it from "
-				    "protocol %s",
+			event_say(LOG_WARNING, EVENT_FOREIGN_EXPORT, &fields,
+				"prefix %s: withdrawn here, but BIRD still announces it from "
+				"protocol %s",
 				name, o->elsewhere);
 		else
-			log_warning("prefix %s: BIRD announces it from protocol %s, not from ours",
+			event_say(LOG_WARNING, EVENT_FOREIGN_EXPORT, &fields,
+				"prefix %s: BIRD announces it from protocol %s, not from ours",
 				name, o->elsewhere);
 		prefix->said_elsewhere = true;
 	} else if (!o->elsewhere[0] && prefix->said_elsewhere) {
-		log_notice("prefix %s: no longer announced by anybody else", name);
+		event_say(LOG_NOTICE, EVENT_FOREIGN_EXPORT_OVER, &fields,
+			"prefix %s: no longer announced by anybody else", name);
 		prefix->said_elsewhere = false;
 	}
 }
@@ -558,7 +581,7 @@ static void job_tell(struct apply_job *job)
 	if (memcmp(&o, &prefix->observed, sizeof(o)) != 0) {
 		prefix->observed = o;
 		prefix_format(&s->config->prefixes[job->prefix].prefix, name);
-		job_say_elsewhere(a, prefix, name);
+		job_say_elsewhere(s, prefix, name);
 		apply_say_changed(a);
 	}
 	read_again_later(a, prefix);

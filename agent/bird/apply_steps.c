@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "agent/base/clock.h"
-#include "agent/system/log.h"
+#include "agent/events/events.h"
 
 #define STEPS_QUIET_US 60000000 /* without a repair: the count begins anew */
 #define STEPS_LATE_US 1000000	/* from what is wanted to BIRD's doing it: more is told */
@@ -44,6 +44,7 @@ static void steps_strike(struct apply *a, struct apply_protocol *p, enum plan_st
 {
 	struct monotime now = clock_monotime();
 	unsigned seconds = 0, n = strikes_add(&a->strikes, now, &seconds);
+	struct event_fields fields;
 
 	if (monotime_since_us(p->last_strike, now) > STEPS_QUIET_US)
 		p->strikes = 0;
@@ -54,16 +55,22 @@ static void steps_strike(struct apply *a, struct apply_protocol *p, enum plan_st
 	p->not_before = monotime_add_ms(now, steps_backoff(p, step));
 	a->status.repairs++;
 	apply_say_changed(a);
-	log_line(p->strikes == 1 ? LOG_WARNING : LOG_DEBUG,
+	fields = (struct event_fields){
+		.service = p->service ? p->service->name : NULL,
+		.protocol = p->name,
+		.from = p->seen == PLAN_SEEN_ABSENT ? "gone"
+			: p->seen == PLAN_SEEN_DOWN ? "down"
+			: step == PLAN_STEP_DISABLE ? "up"
+						    : "other attributes",
+		.to = p->want == PLAN_WANT_UP ? "up" : "down",
+	};
+	event_say(p->strikes == 1 ? LOG_WARNING : LOG_DEBUG, EVENT_DRIFT, &fields,
 		"bird: protocol %s was changed by somebody (%s, wanted %s): %s again", p->name,
-		p->seen == PLAN_SEEN_ABSENT ? "gone"
-		: p->seen == PLAN_SEEN_DOWN ? "down"
-		: step == PLAN_STEP_DISABLE ? "up"
-					    : "other attributes",
-		p->want == PLAN_WANT_UP ? "up" : "down", plan_step_name(step));
+		fields.from, fields.to, plan_step_name(step));
 	if (n > 0)
-		log_warning("bird: protocols of ours are still being changed: %u repairs in %u s, "
-			    "%s the last",
+		event_say(LOG_WARNING, EVENT_DRIFT, &fields,
+			"bird: protocols of ours are still being changed: %u repairs in %u s, "
+			"%s the last",
 			n, seconds, p->name);
 }
 
@@ -239,7 +246,9 @@ static void steps_say_late(struct apply *a)
 			continue;
 		for (size_t p = 0; p < n; p++)
 			withdrawn += s->prefixes[p].wanted == PREFIX_WANTED_WITHDRAW;
-		log_notice("service %s: %s now (BIRD answered after %llu.%llu s)", s->name,
+		event_say(LOG_NOTICE, EVENT_BIRD_LATE,
+			&(const struct event_fields){.service = s->name},
+			"service %s: %s now (BIRD answered after %llu.%llu s)", s->name,
 			withdrawn == n	 ? "withdrawn"
 			: withdrawn == 0 ? "announced"
 					 : "as wanted",
@@ -265,13 +274,16 @@ static void steps_say_absent(struct apply *a)
 			"BIRD accepts its configuration, but that does not hold protocol %s: does "
 			"bird.conf include \"%s/*.conf\"?",
 			absent->name, a->folder);
-		log_error("bird: %s", a->status.alarm);
+		event_say(LOG_ERR, EVENT_BIRD_REFUSED,
+			&(const struct event_fields){.protocol = absent->name}, "bird: %s",
+			a->status.alarm);
 		a->absent_alarm = true;
 	}
 	if (!absent && a->absent_alarm) {
 		a->absent_alarm = false;
 		apply_set_alarm(a, "%s", "");
-		log_notice("bird: holds all protocols of ours now");
+		event_say(LOG_NOTICE, EVENT_BIRD_ACCEPTED, NULL,
+			"bird: holds all protocols of ours now");
 	}
 }
 

@@ -21,6 +21,9 @@
 	X(DRAIN, "drain", "d455becaa300fc8831be74c70898f2fe")                             \
 	X(UNDRAIN, "undrain", "5cdab5d0086d37c9d0ce4fd4afdebbf2")                         \
 	X(WEIGHT, "weight", "ddcaf0a859b787702dc4d1404913e41b")                           \
+	X(ANNOUNCE, "announce", "7152c4d03388a38a2532a9a3723e9953")                       \
+	X(FREEZE, "freeze", "57a63cbc7f7c2d1d0be338026edb37f4")                           \
+	X(THAW, "thaw", "c63282d0c9ea73157f5ba4f695917f68")                               \
 	X(CHECK_NOW, "check-now", "3c89f9baa50eadf336b2096cf666797c")                     \
 	X(RELOAD, "reload", "734c0deb2fe0090123cca28a7435a275")                           \
 	X(WORD_ENDED, "word_ended", "49c57fa0fca2c23604998252168b90ae")                   \
