@@ -48,6 +48,7 @@ static void agent_count(void *userdata, const struct engine_transition *t)
 	struct agent *a = userdata;
 
 	tally_transition(a->tally, t);
+	a->revision++;
 }
 
 /* ---- what is wanted, carried out ---- */
@@ -347,6 +348,9 @@ static int agent_init(struct agent *a)
 	r = apply_configure(a->apply, a->config);
 	if (r < 0)
 		return r;
+	r = document_render_new(&a->status);
+	if (r < 0)
+		return r;
 	r = http_new(&a->http, a->event, &a->config->status, &http_ops, &error);
 	if (r < 0) {
 		log_error("%s", error.text);
@@ -358,6 +362,7 @@ static int agent_init(struct agent *a)
 static void agent_done(struct agent *a)
 {
 	http_free(a->http);
+	document_render_free(a->status);
 	control_free(a->control);
 	watchdog_free(a->watchdog);
 	checks_free(a->checks);

@@ -31,6 +31,8 @@ struct agent {
 	struct watchdog *watchdog;
 	struct tally *tally;
 	uint64_t generation; /* of the configuration */
+	uint64_t revision;   /* of what is wanted, and of what BIRD does */
+	struct document_render *status;
 	struct control *control;
 	sd_event_source *deadline;
 	sd_event_source *stop_timer;

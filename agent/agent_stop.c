@@ -52,6 +52,7 @@ void agent_on_changed(void *userdata)
 {
 	struct agent *a = userdata;
 
+	a->revision++;
 	if (a->stopping && agent_may_leave(a))
 		agent_leave(a);
 }

@@ -33,14 +33,17 @@ static struct document_facts agent_facts(struct agent *a)
 		.stopping = a->stopping,
 		.config_error = a->config_error,
 		.config_loaded = a->config_loaded,
+		.generation = a->generation,
+		.revision = a->revision,
 	};
 }
 
-static char *agent_status(void *userdata)
+static int agent_status(void *userdata, uint64_t budget_us, char **ret_text, size_t *ret_length)
 {
-	const struct document_facts facts = agent_facts(userdata);
+	struct agent *a = userdata;
+	const struct document_facts facts = agent_facts(a);
 
-	return document_status(&facts);
+	return document_render_step(a->status, &facts, budget_us, ret_text, ret_length);
 }
 
 static char *agent_explain(void *userdata, const char *name, bool *ret_found)
@@ -71,8 +74,7 @@ static void agent_metrics(void *userdata, struct metrics_facts *ret)
 {
 	struct agent *a = userdata;
 
-	*ret = (struct metrics_facts){
-		.document = agent_facts(a), .tally = a->tally, .generation = a->generation};
+	*ret = (struct metrics_facts){.document = agent_facts(a), .tally = a->tally};
 }
 
 static bool agent_health(void *userdata, char text[HTTP_HEALTH_MAX])

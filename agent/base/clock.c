@@ -31,6 +31,11 @@ struct walltime clock_wall_of(struct monotime t)
 		clock_walltime().us + ((int64_t)t.us - (int64_t)clock_monotime().us)};
 }
 
+uint64_t clock_cpu_us(void)
+{
+	return (uint64_t)clock_us(CLOCK_THREAD_CPUTIME_ID);
+}
+
 const char *clock_format(struct walltime t, char buf[CLOCK_TEXT_MAX])
 {
 	time_t seconds = (time_t)(t.us / 1000000);

@@ -10,6 +10,9 @@ struct walltime clock_walltime(void);
  */
 struct walltime clock_wall_of(struct monotime t);
 
+/* Processor time of the calling thread, in microseconds. */
+uint64_t clock_cpu_us(void);
+
 #define CLOCK_TEXT_MAX 32
 /* UTC with milliseconds, "2026-11-30T03:12:44.120Z"; always terminated; returns buf. */
 const char *clock_format(struct walltime t, char buf[CLOCK_TEXT_MAX]);

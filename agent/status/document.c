@@ -5,11 +5,13 @@
  * engine wants and why, and what BIRD was read to be doing. Where BIRD is away, its facts are null,
  * never a guess from what was wanted.
  *
- * Written straight into text while the loop waits, so it must stay quick: with 5,000 prefixes a few
- * milliseconds. docs/status.md describes every key; whoever adds one adds it there.
+ * Written straight into text, in steps of a part of a millisecond: with 5,000 prefixes it takes
+ * several of the loop's. docs/status.md describes every key; whoever adds one adds it there.
  */
 #include "agent/status/document.h"
 
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "agent/bird/apply_explain.h"
@@ -268,34 +270,204 @@ void document_put_check(struct document *d, size_t service, size_t index)
 	document_put_time(d, "next", run.next);
 }
 
-static void put_service(struct document *d, struct judged *judged, size_t index)
+/* --- the status, in steps --- */
+
+#define RENDER_ITEMS 16	   /* between two looks at the clock */
+#define RENDER_AGAIN_MAX 3 /* times it begins anew because something has changed */
+
+enum render_at {
+	RENDER_BEGIN,
+	RENDER_SERVICE,
+	RENDER_JUDGE_PREFIX, /* a service is judged as a whole before it is written */
+	RENDER_JUDGE_CHECK,
+	RENDER_HEAD,
+	RENDER_PREFIX,
+	RENDER_CHECK,
+	RENDER_VERDICT,
+	RENDER_END,
+};
+
+struct document_render {
+	struct document d;
+	struct buffer out;
+	struct judged judged;
+	enum render_at at; /* what comes next, of which one */
+	size_t service, item;
+	json_t *its; /* of `service`, in the judgement; borrowed */
+	uint64_t generation, revision;
+	unsigned again;
+};
+
+int document_render_new(struct document_render **ret)
 {
-	const struct config_service *service = &d->facts->config->services[index];
-	json_t *its = judged_add_service(judged, d->facts, index);
-	struct json_writer *w = &d->json;
+	struct document_render *r = calloc(1, sizeof(*r));
+
+	if (!r)
+		return -ENOMEM;
+	*ret = r;
+	return 0;
+}
+
+void document_render_free(struct document_render *r)
+{
+	if (!r)
+		return;
+	judged_done(&r->judged);
+	buffer_done(&r->out);
+	free(r);
+}
+
+static void render_begin(struct document_render *r, const struct document_facts *facts)
+{
+	judged_done(&r->judged);
+	buffer_done(&r->out);
+	document_begin(&r->d, &r->out, facts);
+	judged_init(&r->judged, facts);
+	json_open_object(&r->d.json, "services");
+	r->generation = facts->generation;
+	r->revision = facts->revision;
+	r->service = 0;
+	r->at = RENDER_SERVICE;
+}
+
+static void render_go(struct document_render *r, enum render_at at)
+{
+	r->at = at;
+	r->item = 0;
+}
+
+static void render_service(struct document_render *r)
+{
+	if (r->service == r->d.facts->config->n_services) {
+		json_close(&r->d.json);
+		render_go(r, RENDER_VERDICT);
+		return;
+	}
+	r->its = judged_add_service(&r->judged, r->d.facts, r->service);
+	render_go(r, RENDER_JUDGE_PREFIX);
+}
+
+static void render_head(struct document_render *r)
+{
+	struct json_writer *w = &r->d.json;
+
+	json_open_object(w, r->d.facts->config->services[r->service].name);
+	json_write_string(
+		w, "health", service_health_name(engine_health(r->d.facts->engine, r->service)));
+	judged_put_service(&r->judged, w, r->its);
+	json_open_object(w, "prefixes");
+	render_go(r, RENDER_PREFIX);
+}
+
+static void render_prefix(struct document_render *r)
+{
+	const struct config_service *service = &r->d.facts->config->services[r->service];
+	struct json_writer *w = &r->d.json;
 	char name[PREFIX_TEXT_MAX];
 
-	json_open_object(w, service->name);
-	json_write_string(w, "health", service_health_name(engine_health(d->facts->engine, index)));
-	judged_put_service(judged, w, its);
-	json_open_object(w, "prefixes");
-	for (size_t i = 0; i < service->n_prefixes; i++) {
-		json_open_object(w, prefix_format(&service->prefixes[i].prefix, name));
-		document_put_prefix(d, index, i);
-		judged_put_prefix(judged, w, its, name);
+	if (r->item == service->n_prefixes) {
 		json_close(w);
+		json_open_object(w, "checks");
+		render_go(r, RENDER_CHECK);
+		return;
 	}
-	json_close(w);
-	json_open_object(w, "checks");
-	for (size_t i = 0; i < service->n_checks; i++) {
-		json_open_object(w, service->checks[i].name);
-		document_put_check(d, index, i);
-		judged_put_check(judged, w, its, service->checks[i].name);
-		json_close(w);
-	}
-	json_close(w);
+	json_open_object(w, prefix_format(&service->prefixes[r->item].prefix, name));
+	document_put_prefix(&r->d, r->service, r->item++);
+	judged_put_prefix(&r->judged, w, r->its, name);
 	json_close(w);
 }
+
+static void render_check(struct document_render *r)
+{
+	const struct config_service *service = &r->d.facts->config->services[r->service];
+	struct json_writer *w = &r->d.json;
+	const char *name;
+
+	if (r->item == service->n_checks) {
+		json_close(w);
+		json_close(w);
+		r->service++;
+		render_go(r, RENDER_SERVICE);
+		return;
+	}
+	name = service->checks[r->item].name;
+	json_open_object(w, name);
+	document_put_check(&r->d, r->service, r->item++);
+	judged_put_check(&r->judged, w, r->its, name);
+	json_close(w);
+}
+
+/* Writes what comes next. */
+static void render_next(struct document_render *r)
+{
+	const struct document_facts *facts = r->d.facts;
+
+	switch (r->at) {
+	case RENDER_BEGIN:
+		render_begin(r, facts);
+		return;
+	case RENDER_SERVICE:
+		render_service(r);
+		return;
+	case RENDER_JUDGE_PREFIX:
+		if (r->item == facts->config->services[r->service].n_prefixes)
+			render_go(r, RENDER_JUDGE_CHECK);
+		else
+			judged_add_prefix(r->its, facts, r->service, r->item++);
+		return;
+	case RENDER_JUDGE_CHECK:
+		if (r->item == facts->config->services[r->service].n_checks)
+			render_go(r, RENDER_HEAD);
+		else
+			judged_add_check(r->its, facts, r->service, r->item++);
+		return;
+	case RENDER_HEAD:
+		render_head(r);
+		return;
+	case RENDER_PREFIX:
+		render_prefix(r);
+		return;
+	case RENDER_CHECK:
+		render_check(r);
+		return;
+	case RENDER_VERDICT:
+		judged_put_verdict(&r->judged, &r->d.json);
+		judged_done(&r->judged);
+		r->at = RENDER_END;
+		return;
+	case RENDER_END:
+		return;
+	}
+	abort();
+}
+
+int document_render_step(struct document_render *r, const struct document_facts *facts,
+	uint64_t budget_us, char **ret_text, size_t *ret_length)
+{
+	struct monotime began = clock_monotime();
+	unsigned n = 0;
+
+	r->d.facts = facts;
+	if (r->at != RENDER_BEGIN &&
+		(r->generation != facts->generation ||
+			(r->revision != facts->revision && r->again++ < RENDER_AGAIN_MAX)))
+		r->at = RENDER_BEGIN;
+	while (r->at != RENDER_END) {
+		render_next(r);
+		if (++n % RENDER_ITEMS == 0 &&
+			monotime_since_us(began, clock_monotime()) >= budget_us)
+			return 1;
+	}
+	r->at = RENDER_BEGIN;
+	r->again = 0;
+	*ret_text = document_end(&r->d);
+	if (!*ret_text)
+		return json_writer_error(&r->d.json) < 0 ? json_writer_error(&r->d.json) : -ENOMEM;
+	*ret_length = strlen(*ret_text);
+	return 0;
+}
+
+/* --- what every document has --- */
 
 void document_begin(struct document *d, struct buffer *out, const struct document_facts *facts)
 {
@@ -330,21 +502,4 @@ char *document_end(struct document *d)
 	if (json_writer_error(&d->json) < 0 || buffer_append(out, "\n", 1) < 0)
 		return NULL;
 	return TAKE_PTR(out->data);
-}
-
-char *document_status(const struct document_facts *facts)
-{
-	_cleanup_buffer_ struct buffer out = {0};
-	struct judged judged;
-	struct document d;
-
-	document_begin(&d, &out, facts);
-	judged_init(&judged, facts);
-	json_open_object(&d.json, "services");
-	for (size_t i = 0; i < facts->config->n_services; i++)
-		put_service(&d, &judged, i);
-	json_close(&d.json);
-	judged_put_verdict(&judged, &d.json);
-	judged_done(&judged);
-	return document_end(&d);
 }

@@ -36,9 +36,26 @@ struct document_facts {
 	const char
 		*config_error; /* why the file was refused when it was read last; "": it was not */
 	struct monotime config_loaded; /* of what runs */
+	uint64_t generation;	       /* another one: the configuration is another one, too */
+	uint64_t revision; /* another one: something else is wanted, or BIRD does something else */
 };
 
-/* JSON text with a final newline; heap, owned by the caller; NULL when there is no memory. */
-char *document_status(const struct document_facts *facts);
+/*
+ * The status while it is written, a part of a millisecond at a time, so that nothing on the loop
+ * waits for it, however many prefixes there are. Where the configuration changes meanwhile it
+ * begins anew, and, a few times, where the revision does: so that it mostly is of one moment.
+ */
+struct document_render;
+
+/* Heap; 0 or -ENOMEM. */
+int document_render_new(struct document_render **ret);
+void document_render_free(struct document_render *r);
+
+/*
+ * Goes on for about `budget_us`. 1: there is more to do. 0: *ret_text is JSON text with a final
+ * newline, heap, the caller's, of *ret_length bytes; a further step begins anew. -E2BIG, -ENOMEM.
+ */
+int document_render_step(struct document_render *r, const struct document_facts *facts,
+	uint64_t budget_us, char **ret_text, size_t *ret_length);
 
 #endif

@@ -10,8 +10,9 @@
 #define EXPLAIN_NAME_MAX 64 /* no service and no prefix has a longer name */
 
 /*
- * As document_status(). Where nothing is called `name`, which may be any text, *ret_found is false
- * and the JSON is {"error": TEXT, "nearest": NAME or null}.
+ * JSON text with a final newline; heap, owned by the caller; NULL when there is no memory. Where
+ * nothing is called `name`, which may be any text, *ret_found is false and the JSON is {"error":
+ * TEXT, "nearest": NAME or null}.
  */
 char *document_explain(const struct document_facts *facts, const char *name, bool *ret_found);
 

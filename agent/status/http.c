@@ -15,12 +15,14 @@
  * Memory that clients can take: HTTP_REQUEST_MAX for each connection, and HTTP_DOCUMENTS_MAX
  * documents however slowly they are read. What one asks to be explained is made for that request
  * alone, once in a pass for each listener, so that no crowd of clients makes a death wait, and none
- * on TCP shuts out the operator; who comes too often is told to ask again. The status document
- * is rendered at most once in a pass of the loop and shared by the requests of that pass; when all
- * places are taken by slow readers, the newest of them is served again, and its own `time` says how
- * old it is. Metrics are long: they are rendered in slices,
- * and those who ask wait suspended (scrape.c). A stream of events has no total deadline, but others
- * (stream.c).
+ * on TCP shuts out the operator; who comes too often is told to ask again. The status and the
+ * metrics are long: they are rendered in slices, shared, and those who ask wait suspended
+ * (shared.c); when all places are taken by slow readers, the newest is served again, and its own
+ * `time` says how old it is. A stream of events has no total deadline, but others (stream.c).
+ *
+ * Time that clients can take: a pass sends each at most what its socket's buffer holds, and the
+ * server then rests for nine times as long as it took (HTTP_REST_MAX_US at most). However many ask
+ * without end, a tenth of the loop is what they get.
  */
 #include "agent/status/http.h"
 
@@ -94,20 +96,6 @@ static struct MHD_Response *document_response(struct http *h, char *text)
 	return response;
 }
 
-/* Renders the document into h->newest. */
-static bool document_render(struct http *h)
-{
-	struct MHD_Response *response = document_response(h, h->ops.status(h->ops.userdata));
-
-	if (!response)
-		return false;
-	if (h->newest)
-		MHD_destroy_response(h->newest);
-	h->newest = response;
-	h->newest_is_fresh = true;
-	return true;
-}
-
 /* Every answer goes through here, and is counted. */
 static enum MHD_Result answer(
 	struct MHD_Connection *connection, unsigned status, struct MHD_Response *response)
@@ -140,16 +128,6 @@ static enum MHD_Result answer_error(
 		r = answer(connection, status, response);
 	MHD_destroy_response(response);
 	return r;
-}
-
-static enum MHD_Result answer_status(struct http *h, struct MHD_Connection *connection)
-{
-	bool have = h->newest && (h->newest_is_fresh || h->n_documents >= HTTP_DOCUMENTS_MAX);
-
-	if (!have && !document_render(h))
-		return answer_error(
-			connection, MHD_HTTP_SERVICE_UNAVAILABLE, NULL, "no memory or not ready");
-	return answer(connection, MHD_HTTP_OK, h->newest);
 }
 
 static struct http_listener *listener_of(struct http *h, struct MHD_Connection *connection)
@@ -360,22 +338,38 @@ static const char *command_of(const struct http *h, const char *url)
 	return NULL;
 }
 
-/* --- metrics, health --- */
+/* --- status, metrics, health --- */
 
-static enum MHD_Result answer_metrics(struct http *h, struct MHD_Connection *connection)
+/* What was asked of a document that is shared. */
+static enum MHD_Result answer_shared(
+	struct MHD_Connection *connection, enum shared_answer asked, struct MHD_Response *response)
 {
-	struct MHD_Response *response = NULL;
-
-	switch (scrape_ask(h->scrape, connection, &response)) {
-	case SCRAPE_READY:
+	switch (asked) {
+	case SHARED_READY:
 		return answer(connection, MHD_HTTP_OK, response);
-	case SCRAPE_SUSPENDED:
+	case SHARED_SUSPENDED:
 		return MHD_YES;
-	case SCRAPE_FAILED:
+	case SHARED_FAILED:
 		return answer_error(connection, MHD_HTTP_SERVICE_UNAVAILABLE, NULL,
 			"no memory, or too many slow readers");
 	}
 	abort();
+}
+
+static enum MHD_Result answer_status(struct http *h, struct MHD_Connection *connection)
+{
+	struct MHD_Response *response = NULL;
+	enum shared_answer asked = shared_ask(h->status, connection, &response);
+
+	return answer_shared(connection, asked, response);
+}
+
+static enum MHD_Result answer_metrics(struct http *h, struct MHD_Connection *connection)
+{
+	struct MHD_Response *response = NULL;
+	enum shared_answer asked = scrape_ask(h->scrape, connection, &response);
+
+	return answer_shared(connection, asked, response);
 }
 
 /* Of the agent itself, in words. */
@@ -486,6 +480,18 @@ static int add_io(struct http *h, sd_event_source **ret, int fd, sd_event_io_han
 	return sd_event_source_set_priority(*ret, HTTP_PRIORITY);
 }
 
+static int add_timer(
+	struct http *h, sd_event_source **ret, sd_event_time_handler_t handler, const char *name)
+{
+	int r = sd_event_add_time(h->event, ret, CLOCK_BOOTTIME, UINT64_MAX, 1, handler, h);
+
+	if (r < 0)
+		return r;
+	(void)sd_event_source_set_description(*ret, name);
+	(void)sd_event_source_set_enabled(*ret, SD_EVENT_OFF);
+	return sd_event_source_set_priority(*ret, HTTP_PRIORITY);
+}
+
 static int start_daemon(struct http *h)
 {
 	const union MHD_DaemonInfo *info;
@@ -506,18 +512,26 @@ static int start_daemon(struct http *h)
 	r = add_io(h, &h->epoll_source, info->epoll_fd, http_on_epoll, h, "status-clients");
 	if (r < 0)
 		return r;
-	r = sd_event_add_time(
-		h->event, &h->timer_source, CLOCK_BOOTTIME, UINT64_MAX, 1000, http_on_timer, h);
-	if (r < 0)
-		return r;
-	(void)sd_event_source_set_description(h->timer_source, "status-deadline");
-	(void)sd_event_source_set_enabled(h->timer_source, SD_EVENT_OFF);
-	return sd_event_source_set_priority(h->timer_source, HTTP_PRIORITY);
+	r = add_timer(h, &h->timer_source, http_on_timer, "status-deadline");
+	return r < 0 ? r : add_timer(h, &h->rest_source, http_on_rest_over, "status-rest");
 }
 
+/* Else it is done when the rest is over: libmicrohttpd's epoll tells of them. */
 static void on_resumed(void *userdata)
 {
-	http_pass(userdata);
+	struct http *h = userdata;
+
+	if (!h->rests)
+		http_pass(h);
+}
+
+static int on_status_step(void *userdata, uint64_t budget_us, char **ret_text, size_t *ret_length)
+{
+	struct http *h = userdata;
+
+	if (!h->ops.status)
+		return -ENODATA;
+	return h->ops.status(h->ops.userdata, budget_us, ret_text, ret_length);
 }
 
 static int start_streams(struct http *h)
@@ -527,12 +541,20 @@ static int start_streams(struct http *h)
 	return streams_new(&h->streams, h->event, HTTP_PRIORITY, &ops);
 }
 
-static int start_scrape(struct http *h)
+static int start_documents(struct http *h)
 {
-	const struct scrape_ops ops = {
+	const struct scrape_ops scrape_ops = {
 		.facts = h->ops.metrics ? on_facts : NULL, .resumed = on_resumed, .userdata = h};
+	const struct shared_ops status_ops = {
+		.name = "status",
+		.content_type = "application/json",
+		.step = on_status_step,
+		.resumed = on_resumed,
+		.userdata = h,
+	};
+	int r = shared_new(&h->status, h->event, HTTP_PRIORITY, &status_ops);
 
-	return scrape_new(&h->scrape, h->event, HTTP_PRIORITY, &ops);
+	return r < 0 ? r : scrape_new(&h->scrape, h->event, HTTP_PRIORITY, &scrape_ops);
 }
 
 /* Takes `fd` over. */
@@ -614,7 +636,7 @@ int http_new(struct http **ret, sd_event *event, const struct config_status *sta
 		return error_set_errno(ret_error, ENOMEM, "status");
 	r = start_daemon(h);
 	if (r >= 0)
-		r = start_scrape(h);
+		r = start_documents(h);
 	if (r >= 0)
 		r = start_streams(h);
 	if (r < 0)
@@ -642,15 +664,15 @@ void http_free(struct http *h)
 	}
 	sd_event_source_disable_unref(h->epoll_source);
 	sd_event_source_disable_unref(h->timer_source);
-	if (h->newest)
-		MHD_destroy_response(h->newest);
-	if (h->streams) /* runs the daemon, so who asks for metrics may be suspended by it */
+	sd_event_source_disable_unref(h->rest_source);
+	if (h->streams) /* runs the daemon, so who asks for documents may be suspended by it */
 		streams_end(h->streams, h->daemon);
-	if (h->scrape)
-		scrape_resume_all(h->scrape);
+	shared_resume_all(h->status);
+	scrape_resume_all(h->scrape);
 	if (h->daemon)
 		MHD_stop_daemon(h->daemon);
 	scrape_free(h->scrape);
+	shared_free(h->status);
 	streams_free(h->streams);
 	if (h->unix_path)
 		listen_unix_remove(h->unix_path, &h->unix_file);

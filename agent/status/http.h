@@ -19,8 +19,10 @@ struct http;
 #define HTTP_BODY_MAX 4096
 
 struct http_ops {
-	/* The body of GET /v1/status: heap, freed by http; NULL: 503. */
-	char *(*status)(void *userdata);
+	/* The body of GET /v1/status, in steps of about `budget_us`. 1: there is more to do. 0:
+	 * *ret_text is the document, heap, freed by http; the next step begins another one.
+	 * Negative errno: 503. */
+	int (*status)(void *userdata, uint64_t budget_us, char **ret_text, size_t *ret_length);
 	/* The body of GET /v1/explain?name=NAME, with `ret_found` false that of a 404: heap, freed
 	 * by http; NULL: 503. `name` is any text of at most HTTP_NAME_MAX bytes. */
 	char *(*explain)(void *userdata, const char *name, bool *ret_found);

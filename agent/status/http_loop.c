@@ -52,6 +52,8 @@ void http_on_connection(void *userdata, struct MHD_Connection *connection, void 
 		*socket_context = h;
 		break;
 	case MHD_CONNECTION_NOTIFY_CLOSED:
+		shared_forget(h->status, connection);
+		scrape_forget(h->scrape, connection);
 		connection_release(l, c);
 		break;
 	}
@@ -115,30 +117,75 @@ static struct monotime listeners_arm(struct http *h, struct monotime now)
 	return next;
 }
 
-/* One pass: whatever libmicrohttpd can do now, then the timer for the rest. */
-void http_pass(struct http *h)
+/* Waits for what comes next; what is past its deadline is told to go. */
+static void http_arm(struct http *h)
 {
 	struct monotime now = clock_monotime(), next;
 	MHD_UNSIGNED_LONG_LONG timeout_ms;
 
-	next = connections_expire(h, now);
-	(void)MHD_run(h->daemon);
-	connections_sweep(h);
-	h->newest_is_fresh = false;
-	for (size_t k = 0; k < HTTP_N_KINDS; k++)
-		h->listeners[k].explained = false;
-	if (h->newest && h->n_documents < HTTP_DOCUMENTS_MAX) {
-		MHD_destroy_response(h->newest);
-		h->newest = NULL;
-	}
-	next = monotime_min(next, listeners_arm(h, now));
+	next = monotime_min(connections_expire(h, now), listeners_arm(h, now));
 	if (MHD_get_timeout(h->daemon, &timeout_ms) == MHD_YES)
 		next = monotime_min(next, monotime_add_ms(now, timeout_ms));
-
+	(void)sd_event_source_set_enabled(h->epoll_source, SD_EVENT_ON);
 	if (!monotime_is_never(next))
 		(void)sd_event_source_set_time(h->timer_source, next.us);
 	(void)sd_event_source_set_enabled(
 		h->timer_source, monotime_is_never(next) ? SD_EVENT_OFF : SD_EVENT_ONESHOT);
+}
+
+/* The time that the last passes took is paid for by the time that has gone by since. True: there
+ * is so much left to pay that nothing is done until then. */
+static bool http_owes(struct http *h, uint64_t took_us)
+{
+	struct monotime now = clock_monotime();
+	uint64_t paid_us = monotime_since_us(h->accounted, now);
+
+	h->owes_us = h->owes_us > paid_us ? h->owes_us - paid_us : 0;
+	h->owes_us += took_us * HTTP_REST;
+	h->accounted = now;
+	return h->owes_us >= HTTP_OWES_MAX_US;
+}
+
+static void http_rest(struct http *h)
+{
+	uint64_t us = h->owes_us < HTTP_REST_MAX_US ? h->owes_us : HTTP_REST_MAX_US;
+
+	h->rests = sd_event_source_set_time_relative(h->rest_source, us) >= 0 &&
+		   sd_event_source_set_enabled(h->rest_source, SD_EVENT_ONESHOT) >= 0;
+	if (!h->rests) {
+		http_arm(h);
+		return;
+	}
+	(void)sd_event_source_set_enabled(h->epoll_source, SD_EVENT_OFF);
+	(void)sd_event_source_set_enabled(h->timer_source, SD_EVENT_OFF);
+	for (size_t k = 0; k < HTTP_N_KINDS; k++)
+		if (h->listeners[k].source)
+			(void)sd_event_source_set_enabled(h->listeners[k].source, SD_EVENT_OFF);
+}
+
+/* One pass: whatever libmicrohttpd can do now. */
+void http_pass(struct http *h)
+{
+	uint64_t began_us = clock_cpu_us();
+
+	(void)connections_expire(h, clock_monotime());
+	(void)MHD_run(h->daemon);
+	connections_sweep(h);
+	for (size_t k = 0; k < HTTP_N_KINDS; k++)
+		h->listeners[k].explained = false;
+	if (http_owes(h, clock_cpu_us() - began_us))
+		http_rest(h);
+	else
+		http_arm(h);
+}
+
+int http_on_rest_over(sd_event_source *source, uint64_t usec, void *userdata)
+{
+	struct http *h = userdata;
+
+	h->rests = false;
+	http_arm(h);
+	return 0;
 }
 
 int http_on_epoll(sd_event_source *source, int fd, uint32_t events, void *userdata)

@@ -7,8 +7,7 @@
 #include "agent/status/http.h"
 #include "agent/status/listen.h"
 #include "agent/status/scrape.h"
-#include "agent/status/stream.h"
-
+#include "agent/status/shared.h"
 #include "agent/status/stream.h"
 #include "agent/system/log.h"
 
@@ -19,8 +18,11 @@
 #define HTTP_DOCUMENTS_MAX 4
 #define HTTP_SEND_BUFFER 32768
 #define HTTP_REST_MS 1000 /* of a listener whose accept failed */
-#define HTTP_ROUTES 7	  /* what is counted apart: those below, commands, others */
-#define HTTP_CODES 8	  /* the same: those of http.c, the last for all others */
+#define HTTP_REST 9	  /* times what a pass took */
+#define HTTP_REST_MAX_US 20000
+#define HTTP_OWES_MAX_US 1000 /* before it rests: a single request never does */
+#define HTTP_ROUTES 7	      /* what is counted apart: those below, commands, others */
+#define HTTP_CODES 8	      /* the same: those of http.c, the last for all others */
 
 enum http_kind {
 	HTTP_UNIX,
@@ -55,9 +57,12 @@ struct http {
 	struct http_listener listeners[HTTP_N_KINDS];
 	char *unix_path; /* of a file that we made; else NULL */
 	struct listen_file unix_file;
-	gid_t group;		     /* of who may change things, or (gid_t)-1 */
-	struct MHD_Response *newest; /* our reference, or NULL */
-	bool newest_is_fresh;	     /* rendered in this pass */
+	gid_t group; /* of who may change things, or (gid_t)-1 */
+	sd_event_source *rest_source;
+	bool rests;	  /* nothing is read, written or accepted until rest_source fires */
+	uint64_t owes_us; /* as of `accounted`, for what the last passes took */
+	struct monotime accounted;
+	struct shared *status;
 	struct scrape *scrape;
 	struct streams *streams;
 	size_t route; /* of the request that is being answered */
@@ -73,11 +78,12 @@ struct http_connection *http_connection_by_fd(
 /* MHD_OPTION_NOTIFY_CONNECTION. */
 void http_on_connection(void *userdata, struct MHD_Connection *connection, void **socket_context,
 	enum MHD_ConnectionNotificationCode code);
-/* Whatever libmicrohttpd can do now, then the timer for the rest. */
+/* Whatever libmicrohttpd can do now; then it waits for more, or rests. */
 void http_pass(struct http *h);
-/* Sources of the loop: libmicrohttpd's epoll, the timer (userdata is the http), a listener (the
+/* Sources of the loop: libmicrohttpd's epoll, the timers (userdata is the http), a listener (the
  * http_listener). */
 int http_on_epoll(sd_event_source *source, int fd, uint32_t events, void *userdata);
+int http_on_rest_over(sd_event_source *source, uint64_t usec, void *userdata);
 int http_on_timer(sd_event_source *source, uint64_t usec, void *userdata);
 int http_on_accept(sd_event_source *source, int fd, uint32_t events, void *userdata);
 

@@ -123,29 +123,35 @@ static json_t *judged_prefix(const struct document_facts *facts, size_t service,
 	return prefix;
 }
 
-static json_t *judged_check(const struct document_facts *facts, size_t service, size_t index)
+void judged_add_prefix(
+	json_t *its, const struct document_facts *facts, size_t service, size_t index)
+{
+	const struct config_service *configured = &facts->config->services[service];
+	char name[PREFIX_TEXT_MAX];
+
+	put(json_object_get(its, "prefixes"),
+		prefix_format(&configured->prefixes[index].prefix, name),
+		judged_prefix(facts, service, index));
+}
+
+void judged_add_check(json_t *its, const struct document_facts *facts, size_t service, size_t index)
 {
 	json_t *check = json_object();
 
 	put_text(check, "state",
 		check_state_name(engine_check(facts->engine, service, index)->state));
-	return check;
+	put(json_object_get(its, "checks"), facts->config->services[service].checks[index].name,
+		check);
 }
 
 json_t *judged_add_service(struct judged *j, const struct document_facts *facts, size_t index)
 {
 	const struct config_service *configured = &facts->config->services[index];
-	json_t *service = json_object(), *prefixes = json_object(), *checks = json_object();
-	char name[PREFIX_TEXT_MAX];
+	json_t *service = json_object();
 
 	put_text(service, "health", service_health_name(engine_health(facts->engine, index)));
-	for (size_t i = 0; i < configured->n_prefixes; i++)
-		put(prefixes, prefix_format(&configured->prefixes[i].prefix, name),
-			judged_prefix(facts, index, i));
-	for (size_t i = 0; i < configured->n_checks; i++)
-		put(checks, configured->checks[i].name, judged_check(facts, index, i));
-	put(service, "prefixes", prefixes);
-	put(service, "checks", checks);
+	put(service, "prefixes", json_object());
+	put(service, "checks", json_object());
 	put(json_object_get(j->document, "services"), configured->name, service);
 	return json_object_get(json_object_get(j->document, "services"), configured->name);
 }

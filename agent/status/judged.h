@@ -14,8 +14,13 @@ struct judged {
 /* Takes in everything but the services. Never fails: without memory, nothing is judged. */
 void judged_init(struct judged *j, const struct document_facts *facts);
 void judged_done(struct judged *j);
-/* Takes in a service. Borrowed, with the keys that the document has of it; NULL: not judged. */
+/* Takes in a service without what is in it. Borrowed; NULL: not judged. */
 json_t *judged_add_service(struct judged *j, const struct document_facts *facts, size_t index);
+/* Takes in what is in it, one by one, before anything of that service is put. */
+void judged_add_prefix(
+	json_t *its, const struct document_facts *facts, size_t service, size_t index);
+void judged_add_check(
+	json_t *its, const struct document_facts *facts, size_t service, size_t index);
 
 /* The key `level` of a service, of its prefix and of its check; null where it is not judged. */
 void judged_put_service(struct judged *j, struct json_writer *w, json_t *service);

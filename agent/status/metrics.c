@@ -536,8 +536,8 @@ int metrics_step(struct metrics_render *m, const struct metrics_facts *facts, ui
 	struct monotime began = clock_monotime();
 	unsigned n = 0;
 
-	if (m->generation != facts->generation) {
-		m->generation = facts->generation;
+	if (m->generation != facts->document.generation) {
+		m->generation = facts->document.generation;
 		m->family = m->service = m->item = 0;
 		m->writer.error = 0;
 		buffer_clear(&m->out);

@@ -19,7 +19,6 @@ struct metrics_requests {
 struct metrics_facts {
 	struct document_facts document;
 	const struct tally *tally;
-	uint64_t generation; /* another one: the configuration is another one, too */
 	const struct metrics_requests *requests;
 	size_t n_requests;
 	uint64_t renders,

@@ -42,6 +42,10 @@ class Scenario:
     table: int = 0  # routes in the edge's main table
     megabytes: int = 0  # of the process that dies; 0: nsd
     timed: bool = True  # is it held against 2 and 10 ms too, or only against the floor?
+    beside: int = 0  # prefixes of each of those services; 0: as many as `prefixes`
+    checks: int = 0  # of each of those services; 0: one that watches BIRD's process
+    scrapers: int = 0  # clients that never rest and ask for `path`
+    path: str = "/metrics"
 
 
 SCENARIOS = [
@@ -51,6 +55,9 @@ SCENARIOS = [
     Scenario("spread", "50 services of 100 prefixes, one dies", prefixes=100, others=49, timed=False),
     Scenario("full", "1 prefix, 900,000 routes in the table", table=900000),
     Scenario("big", "1 prefix, a process of 1 GB", megabytes=1024, timed=False),
+    Scenario("unscraped", "250 services with 500 prefixes and 2,000 checks beside it", others=250, beside=2, checks=8),
+    Scenario("scraped", "the same, and 20 scrapers of the metrics that never rest", others=250, beside=2, checks=8, scrapers=20),
+    Scenario("watched", "5,000 prefixes, and 4 readers of the status that never rest", others=50, beside=100, scrapers=4, path="/v1/status"),
 ]
 
 
@@ -68,6 +75,31 @@ class Ballast(Service):
 
     def answers(self):
         return True
+
+
+class Scrapers:
+    """They go on during the floor's samples, too, but the agent is stopped then and they wait."""
+
+    def __init__(self, path, scenario):
+        self.process = subprocess.Popen(
+            [program("bench-scrapers"), path, scenario.path, str(scenario.scrapers)],
+            stdout=subprocess.PIPE, text=True,
+        )
+        self.begun, self.said = time.time(), None
+        if self.process.stdout.readline() != "ready\n":
+            raise AssertionError("bench-scrapers is not ready")
+
+    def stop(self):
+        """Ends them, once. They were all served, and what they got is printed."""
+        if self.said is not None:
+            return
+        self.process.terminate()
+        words = self.process.communicate(timeout=10)[0].split()
+        self.said = dict(zip(words[::2], map(int, words[1::2])))
+        seconds = time.time() - self.begun
+        print(f"  {self.said['answers'] / seconds:.0f} answers/s, {self.said['bytes'] / seconds / 1e6:.0f} MB/s, wrong: {self.said['wrong']}")
+        if self.said["answers"] == 0 or self.said["wrong"]:
+            raise AssertionError(f"scrapers: {self.said}")
 
 
 def program(name):
@@ -91,8 +123,9 @@ def prefixes_of(scenario):
 
 
 def other_prefixes(scenario, index):
-    base = int(ipaddress.ip_address("10.1.0.0")) + index * scenario.prefixes
-    return [f"{ipaddress.ip_address(base + i)}/32" for i in range(scenario.prefixes)]
+    each = scenario.beside or scenario.prefixes
+    base = int(ipaddress.ip_address("10.1.0.0")) + index * each
+    return [f"{ipaddress.ip_address(base + i)}/32" for i in range(each)]
 
 
 class Bench:
@@ -101,6 +134,7 @@ class Bench:
     def __init__(self, scenario, floor_only):
         self.scenario = scenario
         self.floor_only = floor_only
+        self.scrapers = None
         feed = FEED_CONFIG if scenario.table else ""
         self.site = Site(edges=1, services=False, bird_extra=feed)
         try:
@@ -144,6 +178,8 @@ class Bench:
             self.edge.agent.start()
         self.wait_all(ANNOUNCE, since, 60)
         self.settle()
+        if self.scenario.scrapers and not self.floor_only:
+            self.scrapers = Scrapers(self.edge.agent.socket, self.scenario)
 
     def services(self):
         """The agent's configuration: the service that dies, and the others, which never do."""
@@ -154,9 +190,16 @@ class Bench:
         for i in range(self.scenario.others):
             found[f"other{i}"] = {
                 "prefixes": {p: weight(p) for p in other_prefixes(self.scenario, i)},
-                "checks": {"process": {"type": "process", "pidfile": self.edge.bird.host.path("bird.pid")}},
+                "checks": self.other_checks(),
             }
         return found
+
+    def other_checks(self):
+        """Those of a service that is there to be told of, and costs nothing else."""
+        if not self.scenario.checks:
+            return {"process": {"type": "process", "pidfile": self.edge.bird.host.path("bird.pid")}}
+        slow = {"type": "tcp", "address": "127.0.0.1", "port": 1, "interval": "60s", "fast_interval": "60s"}
+        return {f"port{i}": dict(slow) for i in range(self.scenario.checks)}
 
     def wait_all(self, kind, since, timeout=10):
         """The times of the first and the last event of this kind over all prefixes of the service."""
@@ -233,11 +276,15 @@ class Bench:
                 kept.append(measure())
                 self.recover()
             progress(self.scenario.name, i + 1, samples)
+        if self.scrapers:
+            self.scrapers.stop()
         if self.site.problems():
             raise AssertionError("\n".join(self.site.problems()))
         return agent, floor
 
     def close(self):
+        if self.scrapers:
+            self.scrapers.stop()
         self.site.close()
 
 

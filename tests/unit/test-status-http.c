@@ -37,19 +37,16 @@ static struct config_status settings;
 static size_t document_size; /* 0: there is none */
 static unsigned renders;
 
-static char *render(void *userdata)
+static int render(void *userdata, uint64_t budget_us, char **ret_text, size_t *ret_length)
 {
-	char *text;
-
 	renders++;
 	if (document_size == 0)
-		return NULL;
-	text = malloc(document_size + 1);
-	ck_assert_ptr_nonnull(text);
-	memset(text, 'x', document_size);
-	text[document_size - 1] = '\n';
-	text[document_size] = '\0';
-	return text;
+		return -ENOMEM;
+	*ret_text = malloc(document_size);
+	ck_assert_ptr_nonnull(*ret_text);
+	memset(*ret_text, 'x', document_size);
+	*ret_length = document_size;
+	return 0;
 }
 
 static unsigned explains;

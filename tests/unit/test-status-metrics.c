@@ -105,7 +105,7 @@ static char *make_as(enum metrics_format format)
 	size_t length = 0;
 	int r;
 
-	metrics_begin(&render, format, facts.generation);
+	metrics_begin(&render, format, facts.document.generation);
 	while ((r = metrics_step(&render, &facts, 0, &text, &length)) > 0)
 		;
 	metrics_done(&render);
@@ -408,7 +408,7 @@ START_TEST (another_configuration_begins_anew) {
 	for (int i = 0; i < 5; i++)
 		ck_assert_int_eq(metrics_step(&render, &facts, 0, &text, &length), 1);
 	configured_services[0].n_prefixes = 1;
-	facts.generation++;
+	facts.document.generation++;
 	while ((r = metrics_step(&render, &facts, 0, &text, &length)) > 0)
 		;
 	ck_assert_int_eq(r, 0);

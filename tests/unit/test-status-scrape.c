@@ -5,6 +5,7 @@
  */
 #include <check.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -66,6 +67,18 @@ static void metrics(void *userdata, struct metrics_facts *ret)
 	*ret = (struct metrics_facts){.document = {.config = &config}, .tally = tally};
 }
 
+#define STATUS_STEPS 4
+static unsigned status_steps, statuses;
+
+/* "1\n" for the first one, and so on. */
+static int status(void *userdata, uint64_t budget_us, char **ret_text, size_t *ret_length)
+{
+	if (++status_steps % STATUS_STEPS > 0)
+		return 1;
+	*ret_length = (size_t)asprintf(ret_text, "%u\n", ++statuses);
+	return 0;
+}
+
 static bool healthy;
 
 static bool health(void *userdata, char text[HTTP_HEALTH_MAX])
@@ -81,7 +94,7 @@ static struct http *http;
 
 static void setup(void)
 {
-	const struct http_ops ops = {.metrics = metrics, .health = health};
+	const struct http_ops ops = {.status = status, .metrics = metrics, .health = health};
 	const struct config_status settings = {.socket = socket_path};
 	struct error error = {{0}};
 
@@ -90,7 +103,7 @@ static void setup(void)
 			.address = {.family = ADDRESS_FAMILY_IPV4,
 				.bytes = {10, 0, (uint8_t)(i / 256), (uint8_t)(i % 256)}},
 			.length = 32};
-	slices = 0;
+	slices = status_steps = statuses = 0;
 	ck_assert_int_eq(tally_new(&tally, &config, NULL), 0);
 	ck_assert_int_ge(sd_event_new(&event), 0);
 	ck_assert_msg(http_new(&http, event, &settings, &ops, &error) == 0, "%s", error.text);
@@ -232,6 +245,89 @@ START_TEST (clients_go_in_the_middle) {
 }
 END_TEST
 
+START_TEST (one_status_for_all_who_ask_at_once) {
+	struct buffer answers[CLIENTS];
+	int fds[CLIENTS];
+
+	for (size_t i = 0; i < CLIENTS; i++)
+		fds[i] = ask("/v1/status");
+	take_all(fds, answers, CLIENTS);
+	for (size_t i = 0; i < CLIENTS; i++) {
+		ck_assert(starts(&answers[i], "HTTP/1.1 200 OK\r\n"));
+		buffer_done(&answers[i]);
+	}
+	/* Each is accepted in a turn of its own, and the document has a few turns, too. */
+	ck_assert_uint_le(statuses, CLIENTS / 2);
+}
+END_TEST
+
+/* Whoever asks after a change sees it: no document is handed out that began before the question. */
+START_TEST (a_status_begins_after_the_question) {
+	struct monotime end = monotime_add_ms(clock_monotime(), 10000);
+	struct buffer answers[2];
+	int fds[2] = {ask("/v1/status"), -1};
+
+	while (status_steps < 2) {
+		ck_assert(!monotime_reached(end, clock_monotime()));
+		ck_assert_int_ge(sd_event_run(event, 10000), 0);
+	}
+	fds[1] = ask("/v1/status");
+	take_all(fds, answers, 2);
+	for (size_t i = 0; i < 2; i++) {
+		ck_assert_ptr_nonnull(
+			strstr(answers[i].data, i == 0 ? "\r\n\r\n1\n" : "\r\n\r\n2\n"));
+		buffer_done(&answers[i]);
+	}
+}
+END_TEST
+
+static unsigned turns;
+
+static int on_turn(sd_event_source *source, int fd, uint32_t events, void *userdata)
+{
+	turns++;
+	return 0;
+}
+
+/* Clients who ask again as soon as they are answered: beside them a source of the same priority,
+ * which always has something to do, has far more turns than the server has answers. */
+START_TEST (who_never_rests_leaves_the_loop) {
+	struct monotime end = monotime_add_ms(clock_monotime(), 20000);
+	sd_event_source *source = NULL;
+	struct buffer answer;
+	unsigned answers = 0;
+	int fds[CLIENTS], ends[2];
+
+	turns = 0;
+	ck_assert_int_eq(pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
+	ck_assert_int_eq(write(ends[1], "x", 1), 1);
+	ck_assert_int_ge(sd_event_add_io(event, &source, ends[0], EPOLLIN, on_turn, NULL), 0);
+	ck_assert_int_ge(sd_event_source_set_priority(source, SD_EVENT_PRIORITY_IDLE), 0);
+	for (size_t i = 0; i < CLIENTS; i++)
+		fds[i] = ask("/healthz");
+	while (answers < 1000) {
+		ck_assert(!monotime_reached(end, clock_monotime()));
+		ck_assert_int_ge(sd_event_run(event, 10000), 0);
+		for (size_t i = 0; i < CLIENTS; i++) {
+			buffer_init(&answer, ANSWER_MAX);
+			if (take(fds[i], &answer)) {
+				close(fds[i]);
+				fds[i] = ask("/healthz");
+				answers++;
+			}
+			buffer_done(&answer);
+		}
+	}
+	(void)printf("%u answers, %u turns of other work\n", answers, turns);
+	ck_assert_uint_gt(turns, 3 * answers);
+	for (size_t i = 0; i < CLIENTS; i++)
+		close(fds[i]);
+	sd_event_source_disable_unref(source);
+	close(ends[0]);
+	close(ends[1]);
+}
+END_TEST
+
 START_TEST (health_in_words) {
 	struct buffer answer;
 	int fd;
@@ -273,6 +369,9 @@ int main(void)
 	tcase_add_test(tests, other_work_goes_on);
 	tcase_add_test(tests, the_server_ends_in_the_middle);
 	tcase_add_test(tests, clients_go_in_the_middle);
+	tcase_add_test(tests, one_status_for_all_who_ask_at_once);
+	tcase_add_test(tests, a_status_begins_after_the_question);
+	tcase_add_test(tests, who_never_rests_leaves_the_loop);
 	tcase_add_test(tests, health_in_words);
 	suite_add_tcase(suite, tests);
 	runner = srunner_create(suite);
