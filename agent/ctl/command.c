@@ -18,6 +18,7 @@
 #include "agent/ctl/import.h"
 #include "agent/ctl/status.h"
 #include "agent/ctl/text.h"
+#include "agent/ctl/top.h"
 
 struct command_options {
 	const char *socket;
@@ -176,6 +177,20 @@ static int run_change(const struct command_options *options, int argc, char **ar
 		buffer_string(&answer.body), answer.body.length);
 }
 
+static int run_top(const struct command_options *options, int argc, char **argv)
+{
+	struct error error = {{0}};
+	int r = options->json ? top_run_json(options->socket, &error)
+			      : top_run(options->socket, want_colours(), &error);
+
+	if (r >= 0)
+		return COMMAND_OK;
+	return complain(r == -ENOTTY	? COMMAND_USAGE
+			: options->json ? COMMAND_REFUSED
+					: COMMAND_NO_AGENT,
+		"%s", error.text);
+}
+
 static int run_version(const struct command_options *options, int argc, char **argv)
 {
 	if (options->json)
@@ -203,6 +218,7 @@ static const struct command commands[] = {
 		run_status},
 	{"explain", "SERVICE|PREFIX", "why: the rule, what is behind it, what comes next",
 		run_explain},
+	{"top", "", "the status, live: the worst first", run_top},
 	{"drain", "SERVICE|PREFIX|--all", "take it out, until it is undrained or for a time",
 		run_change},
 	{"undrain", "SERVICE|PREFIX|--all", "take back a drain", run_change},

@@ -7,6 +7,7 @@
  */
 #include "agent/ctl/fetch.h"
 
+#include <assert.h>
 #include <curl/curl.h>
 #include <errno.h>
 #include <string.h>
@@ -155,4 +156,91 @@ int fetch_post(const char *socket_path, const char *path, const char *body,
 	struct fetch_answer *ret, struct error *ret_error)
 {
 	return fetch(socket_path, path, body, ret, ret_error);
+}
+
+/* --- beside something else --- */
+
+struct fetch_job {
+	CURLM *multi;
+	CURL *curl;
+	char *socket_path;
+	struct fetch_answer answer;
+};
+
+void fetch_job_free(struct fetch_job *job)
+{
+	if (!job)
+		return;
+	if (job->multi && job->curl)
+		(void)curl_multi_remove_handle(job->multi, job->curl);
+	curl_easy_cleanup(job->curl);
+	(void)curl_multi_cleanup(job->multi);
+	fetch_answer_done(&job->answer);
+	free(job->socket_path);
+	free(job);
+}
+
+int fetch_begin(
+	struct fetch_job **ret, const char *socket_path, const char *path, struct error *ret_error)
+{
+	struct fetch_job *job = calloc(1, sizeof(*job));
+	char url[256];
+
+	if (!job)
+		return error_set_errno(ret_error, ENOMEM, "libcurl");
+	buffer_init(&job->answer.body, FETCH_BODY_MAX);
+	(void)snprintf(url, sizeof(url), "http://redshank%s", path);
+	job->socket_path = strdup(socket_path);
+	job->multi = curl_multi_init();
+	job->curl = curl_easy_init();
+	if (!job->socket_path || !job->multi || !job->curl ||
+		set_options(job->curl, socket_path, url, &job->answer.body) != CURLE_OK ||
+		curl_multi_add_handle(job->multi, job->curl) != CURLM_OK) {
+		fetch_job_free(job);
+		return error_set_errno(ret_error, ENOMEM, "libcurl");
+	}
+	*ret = job;
+	return 0;
+}
+
+/* What became of it: 1, 0 while it is under way, or negative with the text. */
+static int fetch_look(struct fetch_job *job, struct fetch_answer *ret, struct error *ret_error)
+{
+	CURLMsg *message;
+	int left;
+
+	while ((message = curl_multi_info_read(job->multi, &left)) != NULL) {
+		if (message->msg != CURLMSG_DONE)
+			continue;
+		if (message->data.result != CURLE_OK)
+			return no_agent(job->socket_path, message->data.result, ret_error);
+		(void)curl_easy_getinfo(job->curl, CURLINFO_RESPONSE_CODE, &job->answer.status);
+		*ret = job->answer;
+		buffer_init(&job->answer.body, FETCH_BODY_MAX);
+		return 1;
+	}
+	return 0;
+}
+
+int fetch_wait(struct fetch_job *job, int timeout_ms, const int *fds, size_t n,
+	struct fetch_answer *ret, struct error *ret_error)
+{
+	struct curl_waitfd waits[FETCH_WAIT_FDS_MAX] = {{0}};
+	CURLMcode code;
+	int running, r;
+
+	assert(n <= FETCH_WAIT_FDS_MAX);
+	for (size_t i = 0; i < n; i++)
+		waits[i] = (struct curl_waitfd){.fd = fds[i], .events = CURL_WAIT_POLLIN};
+	code = curl_multi_perform(job->multi, &running);
+	r = fetch_look(job, ret, ret_error);
+	if (r != 0)
+		return r;
+	if (code == CURLM_OK)
+		code = curl_multi_poll(job->multi, waits, (unsigned)n, timeout_ms, NULL);
+	if (code == CURLM_OK)
+		code = curl_multi_perform(job->multi, &running);
+	if (code != CURLM_OK)
+		return error_set(ret_error, EIO, "libcurl: %s", curl_multi_strerror(code));
+	return fetch_look(job, ret, ret_error);
 }

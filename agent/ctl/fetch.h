@@ -26,4 +26,18 @@ int fetch_get(const char *socket_path, const char *path, struct fetch_answer *re
 int fetch_post(const char *socket_path, const char *path, const char *body,
 	struct fetch_answer *ret, struct error *ret_error);
 
+/*
+ * A GET for those who have something else to wait for. fetch_begin(): 0, or a negative errno with
+ * the text. fetch_wait() waits until the answer is there (1, and the caller owns it), until one of
+ * the n descriptors is readable or the time is over (0), or until it is clear that no agent answers
+ * (a negative errno with the text, as of fetch_get()). At most one answer comes of a job.
+ */
+struct fetch_job;
+#define FETCH_WAIT_FDS_MAX 4
+int fetch_begin(
+	struct fetch_job **ret, const char *socket_path, const char *path, struct error *ret_error);
+int fetch_wait(struct fetch_job *job, int timeout_ms, const int *fds, size_t n,
+	struct fetch_answer *ret, struct error *ret_error);
+void fetch_job_free(struct fetch_job *job);
+
 #endif

@@ -234,19 +234,18 @@ static void add_since(struct text_table *t, const json_t *object, const struct s
 }
 
 /* One character an outcome, the newest last. */
-void status_add_outcomes(struct text_table *t, const json_t *check, size_t most)
+char *status_outcomes(const json_t *check, size_t most)
 {
 	static const struct {
 		const char *word;
 		char mark;
 	} marks[] = {{"good", '.'}, {"bad", 'X'}, {"gone", '!'}, {"unknown", '?'}};
-	char bar[STATUS_OUTCOMES_MAX + 1];
 	const json_t *outcomes = json_object_get(check, "outcomes");
 	size_t n = json_array_size(outcomes);
 	size_t first = n > most ? n - most : 0;
+	char *bar = text_allocate(most + 1);
 
-	assert(most < sizeof(bar));
-	memset(bar, 0, sizeof(bar));
+	memset(bar, 0, most + 1);
 	for (size_t i = first; i < n; i++) {
 		const char *word = json_string_value(json_array_get(outcomes, i));
 
@@ -255,6 +254,13 @@ void status_add_outcomes(struct text_table *t, const json_t *check, size_t most)
 			if (strcmp(word, marks[m].word) == 0)
 				bar[i - first] = marks[m].mark;
 	}
+	return bar;
+}
+
+void status_add_outcomes(struct text_table *t, const json_t *check, size_t most)
+{
+	_cleanup_free_ char *bar = status_outcomes(check, most);
+
 	text_table_add(t, TEXT_PLAIN, false, bar);
 }
 
@@ -301,7 +307,7 @@ static void add_number(
 }
 
 /* "drained by root (uid 0, pid 7) until 2026-...: maintenance" */
-static void say_reason(const json_t *prefix, char *buf, size_t size)
+void status_say_reason(const json_t *prefix, char *buf, size_t size)
 {
 	static const struct {
 		const char *reason, *key, *text;
@@ -328,7 +334,7 @@ static void add_reason(struct text_table *t, const json_t *prefix)
 	const char *other = text_of(prefix, "elsewhere");
 	char reason[512], cell[768];
 
-	say_reason(prefix, reason, sizeof(reason));
+	status_say_reason(prefix, reason, sizeof(reason));
 
 	if (!is_elsewhere(prefix)) {
 		text_table_add(t, is_text(prefix, "reason", "forced") ? TEXT_YELLOW : TEXT_PLAIN,

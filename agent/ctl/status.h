@@ -36,6 +36,10 @@ void status_print_verdict(FILE *out, const json_t *document, const struct status
 void status_print_troubles(FILE *out, const json_t *document, const struct status_view *view);
 enum text_colour status_word_colour(const char *word);
 #define STATUS_OUTCOMES_MAX 32
+/* The same as text; heap. */
+char *status_outcomes(const json_t *check, size_t most);
+/* "drained by root (uid 0, pid 7) until 2026-...: maintenance": the reason of a prefix, and who. */
+void status_say_reason(const json_t *prefix, char *buf, size_t size);
 void status_add_outcomes(struct text_table *t, const json_t *check, size_t most);
 
 /*

@@ -7,6 +7,7 @@ Start reading at site.py (what a test uses) and case.py (how a test is written a
     services.py             nsd and nginx of an edge
     agentctl.py             a redshankd under control: configuration, status, signals
     operators.py            an agent that was told nothing, and what operators tell it
+    screen.py               a terminal for redshankctl top
     client.py               a client that keeps asking, and knows who answered
     wire.py, bgp.py         the router's packets: each BGP UPDATE with the kernel's time
     wait.py                 wait for a condition with a deadline

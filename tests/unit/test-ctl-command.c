@@ -309,7 +309,7 @@ START_TEST (usage) {
 		{"", 2, "expected a command"},
 		{"statsu", 2, "did you mean \"status\"?"},
 		{"versoin", 2, "did you mean \"version\"?"},
-		{"fnord", 2, "The commands are: status explain drain undrain announce"},
+		{"fnord", 2, "The commands are: status explain top drain undrain"},
 		{"status a b", 2, "unexpected \"b\""},
 		{"explain", 2, "expected a service, a prefix or an address"},
 		{"explain a b", 2, "unexpected \"b\""},
