@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "agent/ctl/change.h"
+#include "agent/ctl/events.h"
 #include "agent/ctl/explain.h"
 #include "agent/ctl/fetch.h"
 #include "agent/ctl/import.h"
@@ -24,6 +25,7 @@ struct command_options {
 	const char *socket;
 	bool json;
 	bool plugin;
+	bool follow;
 	struct change_options change;
 };
 
@@ -191,6 +193,19 @@ static int run_top(const struct command_options *options, int argc, char **argv)
 		"%s", error.text);
 }
 
+static int run_events(const struct command_options *options, int argc, char **argv)
+{
+	const struct events_options events = {
+		.socket = options->socket,
+		.what = argc > 1 ? argv[1] : NULL,
+		.json = options->json,
+		.follow = options->follow,
+		.colours = want_colours(),
+	};
+
+	return events_command(&events, stdout, stderr);
+}
+
 static int run_version(const struct command_options *options, int argc, char **argv)
 {
 	if (options->json)
@@ -230,6 +245,7 @@ static const struct command commands[] = {
 	{"thaw", "", "take back the freeze", run_change},
 	{"check-now", "", "run every check now", run_change},
 	{"reload", "", "read the configuration again", run_change},
+	{"events", "[SERVICE|PREFIX]", "what happened; with -f also what happens", run_events},
 	{"version", "", "the version of this program", run_version},
 	{"import", "PEER FILE...",
 		"an ahc, exabgp or birdwatcher configuration as one of Redshank's", run_import},
@@ -304,6 +320,7 @@ static void print_help(FILE *out)
 		"\nOptions:\n"
 		"  --socket PATH   the agent's socket (" COMMAND_SOCKET ")\n"
 		"  --json          for programs: JSON\n"
+		"  -f, --follow    with events: go on, also when the agent is restarted\n"
 		"  --plugin        with status: one line and exit code as a monitoring plug-in\n"
 		"  --all           with drain, undrain: the whole server\n"
 		"  --reset         with weight: back to the configured one; with announce: end it\n"
@@ -345,6 +362,8 @@ static int run_named(const struct command_options *options, int argc, char **arg
 				argv[0], argv[most], commands[i].name, commands[i].arguments);
 		if (options->plugin && commands[i].run != run_status)
 			return complain(COMMAND_USAGE, "--plugin goes with status only");
+		if (options->follow && commands[i].run != run_events)
+			return complain(COMMAND_USAGE, "--follow goes with events only");
 		if (change_options_given(&options->change) && commands[i].run != run_change)
 			return complain(COMMAND_USAGE, "--all, --reset, --reason and --for go with "
 						       "drain, undrain, announce, weight "
@@ -361,6 +380,7 @@ int command_run(int argc, char **argv)
 		OPTION_JSON,
 		OPTION_PLUGIN,
 		OPTION_VERSION,
+		OPTION_FOLLOW,
 		OPTION_ALL,
 		OPTION_RESET,
 		OPTION_REASON,
@@ -370,6 +390,7 @@ int command_run(int argc, char **argv)
 		{"socket", required_argument, NULL, OPTION_SOCKET},
 		{"json", no_argument, NULL, OPTION_JSON},
 		{"plugin", no_argument, NULL, OPTION_PLUGIN},
+		{"follow", no_argument, NULL, OPTION_FOLLOW},
 		{"help", no_argument, NULL, 'h'},
 		{"version", no_argument, NULL, OPTION_VERSION},
 		{"all", no_argument, NULL, OPTION_ALL},
@@ -381,7 +402,7 @@ int command_run(int argc, char **argv)
 	struct command_options options = {.socket = COMMAND_SOCKET};
 	int c, code;
 
-	while ((c = getopt_long(argc, argv, "h", known, NULL)) >= 0) {
+	while ((c = getopt_long(argc, argv, "fh", known, NULL)) >= 0) {
 		switch (c) {
 		case OPTION_SOCKET:
 			options.socket = optarg;
@@ -391,6 +412,10 @@ int command_run(int argc, char **argv)
 			break;
 		case OPTION_PLUGIN:
 			options.plugin = true;
+			break;
+		case OPTION_FOLLOW:
+		case 'f':
+			options.follow = true;
 			break;
 		case OPTION_ALL:
 			options.change.all = true;

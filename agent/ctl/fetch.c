@@ -14,9 +14,12 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
+#include "agent/base/clock.h"
+
 #define FETCH_DEADLINE_MS 5000L
 
 DEFINE_CLEANUP_PTR(CURL *, curl_easy_cleanup)
+DEFINE_CLEANUP_PTR(struct curl_slist *, curl_slist_free_all)
 
 void fetch_answer_done(struct fetch_answer *a)
 {
@@ -145,6 +148,96 @@ static int fetch(const char *socket_path, const char *path, const char *body,
 	buffer_init(&answer.body, FETCH_BODY_MAX);
 	return 0;
 }
+
+/* --- streams --- */
+
+struct stream {
+	CURL *curl;
+	int (*on_data)(void *userdata, const char *data, size_t n);
+	void *userdata;
+	struct monotime heard;
+};
+
+static size_t on_stream_body(char *data, size_t size, size_t n, void *userdata)
+{
+	struct stream *s = userdata;
+	long status = 0;
+
+	s->heard = clock_monotime();
+	(void)curl_easy_getinfo(s->curl, CURLINFO_RESPONSE_CODE, &status);
+	if (status != 200)
+		return size * n;
+	return s->on_data(s->userdata, data, size * n) < 0 ? 0 : size * n;
+}
+
+/* Called once a second, too, when nothing comes. */
+static int on_progress(void *userdata, curl_off_t t1, curl_off_t n1, curl_off_t t2, curl_off_t n2)
+{
+	const struct stream *s = userdata;
+
+	return monotime_since_us(s->heard, clock_monotime()) > FETCH_SILENCE_MS * 1000ULL;
+}
+
+static CURLcode set_stream_options(CURL *curl, struct stream *s, struct curl_slist *headers)
+{
+	CURLcode code = curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, 0L);
+
+	if (code == CURLE_OK)
+		code = curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, FETCH_DEADLINE_MS);
+	if (code == CURLE_OK)
+		code = curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);
+	if (code == CURLE_OK)
+		code = curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, on_stream_body);
+	if (code == CURLE_OK)
+		code = curl_easy_setopt(curl, CURLOPT_WRITEDATA, s);
+	if (code == CURLE_OK)
+		code = curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, on_progress);
+	if (code == CURLE_OK)
+		code = curl_easy_setopt(curl, CURLOPT_XFERINFODATA, s);
+	if (code == CURLE_OK)
+		code = curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
+	return code;
+}
+
+/* The headers of a request for a stream; NULL without memory. */
+static struct curl_slist *stream_headers(const char *last_id)
+{
+	struct curl_slist *headers = curl_slist_append(NULL, "Accept: text/event-stream"), *more;
+	char line[128];
+
+	if (!headers || !last_id[0])
+		return headers;
+	(void)snprintf(line, sizeof(line), "Last-Event-ID: %.96s", last_id);
+	more = curl_slist_append(headers, line);
+	if (!more)
+		curl_slist_free_all(headers);
+	return more;
+}
+
+int fetch_stream(const char *socket_path, const char *path, const char *last_id,
+	int (*on_data)(void *userdata, const char *data, size_t n), void *userdata,
+	long *ret_status, struct error *ret_error)
+{
+	_cleanup_(curl_easy_cleanupp) CURL *curl = curl_easy_init();
+	_cleanup_(curl_slist_free_allp) struct curl_slist *headers = stream_headers(last_id);
+	struct stream s = {curl, on_data, userdata, clock_monotime()};
+	char url[256];
+	CURLcode code;
+
+	if (!curl || !headers)
+		return error_set_errno(ret_error, ENOMEM, "libcurl");
+	(void)snprintf(url, sizeof(url), "http://redshank%s", path);
+	code = set_options(curl, socket_path, url, NULL);
+	if (code == CURLE_OK)
+		code = set_stream_options(curl, &s, headers);
+	if (code != CURLE_OK)
+		return error_set(ret_error, EINVAL, "libcurl: %s", curl_easy_strerror(code));
+	code = curl_easy_perform(curl);
+	(void)curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, ret_status);
+	return *ret_status > 0 ? 0 : no_agent(socket_path, code, ret_error);
+}
+
+/* --- requests --- */
 
 int fetch_get(const char *socket_path, const char *path, struct fetch_answer *ret,
 	struct error *ret_error)

@@ -40,4 +40,15 @@ int fetch_wait(struct fetch_job *job, int timeout_ms, const int *fds, size_t n,
 	struct fetch_answer *ret, struct error *ret_error);
 void fetch_job_free(struct fetch_job *job);
 
+/*
+ * GET of a stream of server-sent events: `on_data` gets its bytes as they come, for as long as it
+ * returns 0. `last_id`: where to continue, or "". 0 when an agent answered and the stream is over,
+ * with the answer's status (only of a 200 anything comes); negative errno and a text as above. An
+ * agent that is silent for FETCH_SILENCE_MS is gone.
+ */
+#define FETCH_SILENCE_MS 45000
+int fetch_stream(const char *socket_path, const char *path, const char *last_id,
+	int (*on_data)(void *userdata, const char *data, size_t n), void *userdata,
+	long *ret_status, struct error *ret_error);
+
 #endif
