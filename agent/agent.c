@@ -92,6 +92,7 @@ bool agent_decide(struct agent *a)
 	}
 	agent_arm_deadline(a);
 	narrate_transitions(a->engine, &facts);
+	repairs_look(a->repairs);
 	return changed;
 }
 
@@ -329,6 +330,9 @@ static int agent_init(struct agent *a)
 	r = checks_new(&a->checks, &a->host, a->config, &checks_ops);
 	if (r < 0)
 		return r;
+	r = repairs_new(&a->repairs, a->event, a->host.units, a->engine, a->config);
+	if (r < 0)
+		return r;
 	r = watchdog_new(
 		&a->watchdog, a->event, a->checks, (const struct config *const *)&a->config);
 	if (r < 0)
@@ -367,6 +371,7 @@ static void agent_done(struct agent *a)
 	watchdog_free(a->watchdog);
 	checks_free(a->checks);
 	apply_free(a->apply);
+	repairs_free(a->repairs);
 	engine_free(a->engine);
 	units_free(a->host.units);
 	addresses_free(a->addresses);

@@ -12,6 +12,7 @@
 #include "agent/checks.h"
 #include "agent/control.h"
 #include "agent/core/engine.h"
+#include "agent/repair.h"
 #include "agent/status/document.h"
 #include "agent/status/http.h"
 #include "agent/status/tally.h"
@@ -29,6 +30,7 @@ struct agent {
 	struct http *http;
 	struct checks *checks;
 	struct watchdog *watchdog;
+	struct repairs *repairs;
 	struct tally *tally;
 	uint64_t generation; /* of the configuration */
 	uint64_t revision;   /* of what is wanted, and of what BIRD does */

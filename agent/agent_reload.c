@@ -135,6 +135,7 @@ static int agent_swap(struct agent *a, struct config *config)
 	struct config *old = a->config;
 	struct engine_change *engine;
 	struct checks_change *checks;
+	struct repairs_change *repairs;
 	int r;
 
 	(void)agent_weigh(a, config);
@@ -149,10 +150,17 @@ static int agent_swap(struct agent *a, struct config *config)
 		engine_change_free(engine);
 		return r;
 	}
+	r = repairs_prepare(a->repairs, config, &repairs);
+	if (r < 0) {
+		engine_change_free(engine);
+		checks_change_free(checks);
+		return r;
+	}
 	r = apply_configure(a->apply, config);
 	if (r < 0) {
 		engine_change_free(engine);
 		checks_change_free(checks);
+		repairs_change_free(repairs);
 		return r;
 	}
 	engine_commit(a->engine, engine);
@@ -161,6 +169,7 @@ static int agent_swap(struct agent *a, struct config *config)
 	a->tally = TAKE_PTR(tally);
 	a->generation++;
 	a->config = config;
+	repairs_commit(a->repairs, config, repairs);
 	agent_tell_words(a);
 	agent_tell_addresses(a);
 	(void)agent_decide(a);

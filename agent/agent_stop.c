@@ -84,6 +84,7 @@ int agent_on_stop(sd_event_source *source, const struct signalfd_siginfo *si, vo
 		return agent_leave_unconfirmed(a);
 	event_say(LOG_NOTICE, EVENT_AGENT_STOPPING, NULL, "stopping: each service by its on_stop");
 	a->stopping = true;
+	repairs_stop(a->repairs);
 	checks_stop(a->checks);
 	engine_stop(a->engine);
 	a->withdrew = agent_decide(a) && apply_status(a->apply)->link == APPLY_LINK_UP;

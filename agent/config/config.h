@@ -82,6 +82,7 @@ struct config_check {
 
 struct config_restart {
 	char *unit;
+	struct schema_strings checks; /* names of those that trigger, at least one */
 	uint64_t delay_ms;
 	int64_t limit;
 	uint64_t per_ms;

@@ -12,7 +12,6 @@ struct load {
 	struct config *config; /* being filled */
 	struct index prefixes; /* of all services */
 	size_t n_checks;       /* of all services */
-	bool restart_warned;
 };
 
 /* As config_load(), of what was read already. */

@@ -34,6 +34,54 @@ static void load_require(struct load *l, const struct path *parent, json_t *serv
 	}
 }
 
+static bool is_check(const struct config_service *service, const char *name)
+{
+	for (size_t i = 0; i < service->n_checks; i++)
+		if (strcmp(service->checks[i].name, name) == 0)
+			return true;
+	return false;
+}
+
+/* The checks of processes, where the file names none. False without memory. */
+static bool default_triggers(const struct config_service *service, struct schema_strings *checks)
+{
+	checks->items = calloc(service->n_checks + 1, sizeof(*checks->items));
+	for (size_t i = 0; checks->items && i < service->n_checks; i++) {
+		if (!service->checks[i].type ||
+			strcmp(service->checks[i].type->name, "process") != 0)
+			continue;
+		checks->items[checks->n] = strdup(service->checks[i].name);
+		if (!checks->items[checks->n])
+			return false;
+		checks->n++;
+	}
+	return checks->items != NULL;
+}
+
+static void load_triggers(
+	struct load *l, const struct path *restart, json_t *value, struct config_service *service)
+{
+	const struct path path = {.parent = restart, .key = "checks"};
+	struct schema_strings *checks = &service->restart->checks;
+
+	for (size_t i = 0; i < checks->n; i++) {
+		const struct path item = {.parent = &path, .index = i};
+
+		if (!is_check(service, checks->items[i]))
+			report_value(&l->report, &item, json_array_get(value, i),
+				"the name of a check of this service");
+	}
+	if (value)
+		return;
+	if (!default_triggers(service, checks))
+		(void)report_no_memory(&l->report);
+	else if (checks->n == 0)
+		report_got(&l->report, &path, "nothing",
+			"the names of the checks that trigger a restart, since no check of this "
+			"service is of type \"process\"");
+}
+
+/* After the service's checks. */
 static void load_restart(
 	struct load *l, const struct path *parent, json_t *value, struct config_service *service)
 {
@@ -48,10 +96,7 @@ static void load_restart(
 	}
 	settings_check_keys(&l->report, &path, value, &tables_restart, NULL);
 	settings_load(&l->report, &path, &tables_restart, value, NULL, service->restart);
-	if (!l->restart_warned)
-		report_warning(&l->report, &path,
-			"is checked but not yet acted on: this version restarts nothing");
-	l->restart_warned = true;
+	load_triggers(l, &path, json_object_get(value, "checks"), service);
 }
 
 static void load_service(

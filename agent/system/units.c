@@ -31,14 +31,11 @@
 
 #include "agent/base/cleanup.h"
 #include "agent/system/log.h"
+#include "agent/system/units_private.h"
 
 #define SYSTEM_BUS "unix:path=/run/dbus/system_bus_socket"
-#define SYSTEMD "org.freedesktop.systemd1"
-#define MANAGER_PATH "/org/freedesktop/systemd1"
-#define MANAGER "org.freedesktop.systemd1.Manager"
 #define UNIT "org.freedesktop.systemd1.Unit"
 #define SERVICE "org.freedesktop.systemd1.Service"
-#define PROPERTIES "org.freedesktop.DBus.Properties"
 #define LOCAL "org.freedesktop.DBus.Local"
 
 #define CALL_TIMEOUT_US (5 * 1000000ULL)
@@ -86,18 +83,6 @@ struct units_watch {
 	struct units_view view;
 	void (*changed)(void *userdata);
 	void *userdata;
-};
-
-struct units {
-	sd_event *event;
-	char *address;
-	sd_bus *bus;	/* NULL between connections */
-	bool lost;	/* the bus is there only to be released */
-	bool told_lost; /* logged, until a unit was read again */
-	bool wanted;	/* a unit is watched: the bus is held, or tried again */
-	sd_event_source *timer;
-	uint64_t backoff_us;
-	struct units_watch *watches;
 };
 
 DEFINE_CLEANUP_PTR(struct units *, units_free)
@@ -188,7 +173,7 @@ static void lose(struct units *u, const char *why)
 	if (u->lost)
 		return;
 	u->lost = true;
-	if (u->watches && !u->told_lost) {
+	if ((u->watches || u->n_holds > 0) && !u->told_lost) {
 		log_warning("systemd: %s; units are unknown until it is back", why);
 		u->told_lost = true;
 	}
@@ -199,12 +184,14 @@ static void lose(struct units *u, const char *why)
 		(void)snprintf(text, sizeof(text), "%.60s: %.60s", w->unit, why);
 		set_view(w, UNITS_UNKNOWN, 0, text);
 	}
+	units_calls_lose(u, why);
 	units_connect_in(u, u->backoff_us);
 	u->backoff_us = u->backoff_us * 2 < BACKOFF_MAX_US ? u->backoff_us * 2 : BACKOFF_MAX_US;
 }
 
 static void release_bus(struct units *u)
 {
+	units_calls_lose(u, "the system bus is away");
 	for (struct units_watch *w = u->watches; w; w = w->next) {
 		forget_answers(w);
 		w->match = sd_bus_slot_unref(w->match);
@@ -261,7 +248,7 @@ static int take_value(struct units_watch *w, enum property property, sd_bus_mess
 	abort();
 }
 
-static bool says_no_such_thing(const sd_bus_error *e)
+bool units_says_no_such_thing(const sd_bus_error *e)
 {
 	return sd_bus_error_has_name(e, SD_BUS_ERROR_UNKNOWN_OBJECT) ||
 	       sd_bus_error_has_name(e, SD_BUS_ERROR_UNKNOWN_INTERFACE) ||
@@ -276,7 +263,7 @@ static void take_error(struct units_watch *w, enum property property, const sd_b
 {
 	char why[128];
 
-	if (!says_no_such_thing(e)) {
+	if (!units_says_no_such_thing(e)) {
 		(void)snprintf(why, sizeof(why), "%s", e->message ? e->message : e->name);
 		lose(w->units, why);
 		return;
@@ -526,7 +513,7 @@ static int on_timer(sd_event_source *source, uint64_t usec, void *userdata)
 	struct units *u = userdata;
 
 	release_bus(u);
-	u->wanted = u->watches != NULL;
+	u->wanted = u->watches || u->n_holds > 0;
 	u->lost = false;
 	if (u->wanted)
 		connect_bus(u);
@@ -561,11 +548,21 @@ void units_free(struct units *u)
 	if (!u)
 		return;
 	assert(!u->watches);
+	assert(!u->calls);
 	release_bus(u);
 	sd_event_source_disable_unref(u->timer);
+	sd_event_source_disable_unref(u->calls_source);
 	sd_event_unref(u->event);
 	free(u->address);
 	free(u);
+}
+
+void units_want(struct units *u)
+{
+	if (u->wanted)
+		return;
+	u->wanted = true;
+	units_connect_in(u, 0);
 }
 
 int units_watch_new(struct units_watch **ret, struct units *u, const char *unit,
@@ -588,8 +585,7 @@ int units_watch_new(struct units_watch **ret, struct units *u, const char *unit,
 	(void)snprintf(w->view.text, sizeof(w->view.text), "%.60s: %s", unit,
 		u->lost ? "the system bus is away" : "systemd was not asked yet");
 	if (!u->wanted) {
-		u->wanted = true;
-		units_connect_in(u, 0);
+		units_want(u);
 	} else if (u->bus && !u->lost) {
 		int r = ask_unit(w, unit);
 

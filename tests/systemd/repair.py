@@ -1,0 +1,173 @@
+"""Repair by a real systemd: what is restarted, what is left alone, and who lets the agent do it.
+
+The agent runs as its own user by the unit that is shipped, so every restart goes through polkit, with the
+rule that is shipped and a unit written into its list.
+"""
+
+import os
+import time
+
+from lib.agentctl import DEFAULTS, ROOT
+from lib.case import check, eventually, main, skip
+from lib.machinesite import CONFIG, MachineSite
+
+DNS = "192.0.2.53/32"
+RULES = "/etc/polkit-1/rules.d/50-redshank.rules"
+RESTART = {"unit": "nsd.service", "delay": "200ms", "limit": 20, "per": "10m"}
+SITE = {**CONFIG, "defaults": DEFAULTS, "services": {"dns": {**CONFIG["services"]["dns"], "restart": RESTART}}}
+# Debian's unit is restarted by systemd itself; here that is the agent's part.
+NSD = "[Service]\nRestart=no\n"
+POLKITD = "/usr/lib/polkit-1/polkitd"
+
+
+def rule(*units):
+    """The rule as it is shipped, with units in its list."""
+    with open(os.path.join(ROOT, "systemd", "redshank.rules"), encoding="utf-8") as f:
+        text = f.read()
+    check('// "nsd.service",' in text, "the list is where it was", text)
+    return text.replace('// "nsd.service",', "".join(f'"{unit}", ' for unit in units))
+
+
+def make_site():
+    if not os.path.exists(POLKITD):
+        skip("not installed: polkitd")
+    files = {
+        "/etc/systemd/system/nsd.service.d/norestart.conf": NSD,
+        "/etc/sysusers.d/polkit.conf": "u polkitd - \"polkit\" /nonexistent\n",
+    }
+    site = MachineSite(config=SITE, files=files)
+    site.machine.systemctl("start", "bird.service", "nsd.service", "redshank.service")
+    site.wait_sessions(["edge1"])
+    site.wait_announced(DNS, "edge1")
+    return site
+
+
+def dns(site):
+    return site.status().get("services", {}).get("dns", {})
+
+
+def healthy(site):
+    return dns(site).get("health") == "healthy"
+
+
+def repair(site):
+    return dns(site).get("repair") or {}
+
+
+def log(site):
+    return site.machine.journal("redshank.service")
+
+
+def said(site, mark, text):
+    return text in log(site)[mark:]
+
+
+def nsd_pid(site):
+    return site.machine.show("nsd.service", "MainPID")
+
+
+def kill_nsd(site, signal="KILL"):
+    site.machine.systemctl("kill", "--kill-whom=main", f"--signal={signal}", "nsd.service")
+
+
+def test_without_rule(site):
+    """Without polkit's word nothing is restarted, that is said once, and nothing else suffers."""
+    eventually(lambda: healthy(site), what="healthy")
+    mark, begun = len(log(site)), time.time()
+    kill_nsd(site)
+    site.wire.wait_withdraw("edge1", DNS, since=begun)
+    eventually(lambda: said(site, mark, "systemd does not let us"), 10, lambda: log(site)[mark:])
+    check(repair(site).get("state") == "denied", "denied", repair(site))
+    check(repair(site).get("attempts") == 0, "is no attempt", repair(site))
+    check(site.machine.show("nsd.service", "ActiveState") == "failed", "left as it was")
+    site.machine.systemctl("start", "nsd.service")
+    eventually(lambda: healthy(site) and repair(site).get("state") == "idle", 10, lambda: dns(site))
+    site.wait_announced(DNS, "edge1")
+    check(log(site)[mark:].count("systemd does not let us") == 1, "said once")
+
+
+def test_crash(site):
+    """With the rule a dead service is started again, and returns when its checks have risen."""
+    site.machine.write(RULES, rule("nsd.service"))
+    mark, begun, pid = len(log(site)), time.time(), nsd_pid(site)
+    kill_nsd(site)
+    gone = site.wire.wait_withdraw("edge1", DNS, since=begun)
+    back = site.wire.wait_announce("edge1", DNS, since=gone.time, timeout=20)
+    check(nsd_pid(site) not in (pid, "0"), "another process")
+    check(said(site, mark, "starting nsd.service, attempt 1 of 20"), "the attempt is told", log(site)[mark:])
+    check(said(site, mark, "nsd.service was started"), "what came of it is told")
+    check(back.time - gone.time > 0.2, "not before the delay", back.time - gone.time)
+    eventually(lambda: repair(site).get("state") == "idle", what="idle")
+    check((repair(site)["attempts"], repair(site)["last_result"]) == (1, "done"), "counted", repair(site))
+
+
+def test_stopped(site):
+    """A unit that was stopped on purpose stays stopped."""
+    mark = len(log(site))
+    site.machine.systemctl("stop", "nsd.service")
+    eventually(lambda: repair(site).get("state") == "stopped", 10, lambda: repair(site))
+    check(said(site, mark, "nsd.service was stopped"), "told", log(site)[mark:])
+    check(site.machine.show("nsd.service", "ActiveState") == "inactive", "stays stopped")
+    site.machine.systemctl("start", "nsd.service")
+    eventually(lambda: healthy(site), 10, "healthy")
+    check(repair(site)["attempts"] == 1, "no attempt", repair(site))
+
+
+def test_stopped_badly(site):
+    """Also one that fails when it is stopped."""
+    site.machine.write("/run/systemd/system/nsd.service.d/kill.conf", "[Service]\nKillSignal=SIGKILL\n")
+    site.machine.systemctl("daemon-reload")
+    site.machine.systemctl("stop", "nsd.service")
+    check(site.machine.show("nsd.service", "ActiveState") == "failed", "fails",
+          site.machine.show("nsd.service", "ActiveState"))
+    eventually(lambda: repair(site).get("state") == "stopped", 10, lambda: repair(site))
+    site.machine.run(["rm", "-r", "/run/systemd/system/nsd.service.d"])
+    site.machine.systemctl("daemon-reload")
+    site.machine.systemctl("start", "nsd.service")
+    eventually(lambda: healthy(site), 10, "healthy")
+    check(repair(site)["attempts"] == 1, "no attempt", repair(site))
+
+
+def test_drained(site):
+    """While it is drained nothing is restarted; when the drain ends it is."""
+    site.machine.run([site.ctl, "drain", "dns"])
+    kill_nsd(site)
+    eventually(lambda: repair(site).get("state") == "held", 10, lambda: repair(site))
+    begun = time.time()
+    eventually(lambda: time.time() > begun + 1, what="five times the delay")
+    check(site.machine.show("nsd.service", "ActiveState") == "failed", "left alone")
+    site.machine.run([site.ctl, "undrain", "dns"])
+    eventually(lambda: healthy(site), 10, lambda: dns(site))
+    check(repair(site)["attempts"] == 2, "one attempt more", repair(site))
+
+
+def test_systemd_too(site):
+    """Where systemd restarts the unit itself, that is left to it."""
+    site.machine.write("/run/systemd/system/nsd.service.d/restart.conf", "[Service]\nRestart=on-failure\nRestartSec=1500ms\n")
+    site.machine.systemctl("daemon-reload")
+    # /etc stands before /run: a name that comes later than norestart.conf counts.
+    check(site.machine.show("nsd.service", "Restart") == "on-failure", "systemd's part")
+    mark = len(log(site))
+    kill_nsd(site)
+    eventually(lambda: repair(site).get("state") == "left", 10, lambda: repair(site))
+    eventually(lambda: healthy(site), 10, lambda: dns(site))
+    check(said(site, mark, "left to systemd"), "told", log(site)[mark:])
+    check(repair(site)["attempts"] == 2, "no attempt", repair(site))
+    site.machine.run(["rm", "-r", "/run/systemd/system/nsd.service.d"])
+    site.machine.systemctl("daemon-reload")
+
+
+def test_does_not_start(site):
+    """A unit that does not start is tried again after growing pauses, `limit` times, and then no more."""
+    site.machine.write("/run/systemd/system/nsd.service.d/broken.conf", "[Service]\nExecStartPre=/bin/false\n")
+    site.machine.systemctl("daemon-reload")
+    mark = len(log(site))
+    kill_nsd(site)
+    eventually(lambda: log(site)[mark:].count("nsd.service was not started: failed") == 2, 20, lambda: log(site)[mark:])
+    check(repair(site)["attempts"] == 4 and repair(site)["last_result"] == "failed", "counted", repair(site))
+    site.machine.run(["rm", "-r", "/run/systemd/system/nsd.service.d"])
+    site.machine.systemctl("daemon-reload")
+    eventually(lambda: healthy(site), 20, lambda: dns(site))
+
+
+main(make_site)
