@@ -18,6 +18,13 @@ static size_t agent_check_durations(
 	return checks_durations(a->checks, service, check, ret_us);
 }
 
+static bool agent_repair(void *userdata, size_t service, struct repair_view *ret)
+{
+	const struct agent *a = userdata;
+
+	return repairs_view(a->repairs, service, ret);
+}
+
 static struct document_facts agent_facts(struct agent *a)
 {
 	return (struct document_facts){
@@ -27,6 +34,7 @@ static struct document_facts agent_facts(struct agent *a)
 		.check_reason = agent_check_reason,
 		.check_view = agent_check_view,
 		.check_durations = agent_check_durations,
+		.repair = agent_repair,
 		.words = control_words(a->control),
 		.userdata = a,
 		.ready = a->ready,

@@ -582,12 +582,12 @@ void repairs_free(struct repairs *r)
 	free(r);
 }
 
-bool repairs_view(const struct repairs *r, size_t service, struct repairs_view *ret)
+bool repairs_view(const struct repairs *r, size_t service, struct repair_view *ret)
 {
 	const struct repair_item *item = service < r->n ? r->items[service] : NULL;
 
 	if (!item)
 		return false;
-	*ret = (struct repairs_view){item->unit, &item->repair, item->text, item->results};
+	*ret = (struct repair_view){item->unit, &item->repair, item->text, item->results};
 	return true;
 }

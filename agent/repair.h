@@ -33,14 +33,7 @@ void repairs_look(struct repairs *r);
 /* The agent is leaving: nothing is begun any more. */
 void repairs_stop(struct repairs *r);
 
-struct repairs_view {
-	const char *unit;
-	const struct repair *repair;
-	const char *text;	 /* systemd's last words about it, "" for none */
-	const uint64_t *results; /* attempts by enum repair_result, since the start */
-};
-
 /* False where the service has no `restart`. */
-bool repairs_view(const struct repairs *r, size_t service, struct repairs_view *ret);
+bool repairs_view(const struct repairs *r, size_t service, struct repair_view *ret);
 
 #endif

@@ -107,6 +107,14 @@ struct repair {
 	struct monotime *attempts; /* `limit` of them, the oldest first */
 };
 
+/* One service's repair, for those who show it. */
+struct repair_view {
+	const char *unit;
+	const struct repair *repair;
+	const char *text;	 /* systemd's last words about the unit; "" for none */
+	const uint64_t *results; /* attempts by enum repair_result, since the agent's start */
+};
+
 /* 0 or -ENOMEM. */
 int repair_init(struct repair *r, const struct repair_settings *settings, struct monotime now);
 void repair_done_with(struct repair *r);

@@ -216,6 +216,7 @@ static void print_service(const struct explain *e, FILE *out, const struct statu
 	(void)snprintf(line, sizeof(line), "service %.32s on %.255s: %s", e->service_name,
 		explain_text(e->document, "node"), health[0] ? health : "unknown");
 	text_put_wrapped(out, view->colours, status_word_colour(health), 0, line);
+	status_print_repair(out, e->service, view, e->now_ms, 0, true);
 	for (size_t i = 0; i < blocks.n; i++) {
 		print_block(e, &blocks.items[i], out, view->colours);
 		block_done(&blocks.items[i]);

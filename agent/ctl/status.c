@@ -389,6 +389,7 @@ static void print_services(
 		text_put(out, view->colours, status_word_colour(health),
 			health[0] ? health : STATUS_UNKNOWN);
 		(void)fputc('\n', out);
+		status_print_repair(out, service, view, view->now * 1000, 2, false);
 		print_checks(out, json_object_get(service, "checks"), view);
 		print_prefixes(out, json_object_get(service, "prefixes"), bird, view);
 	}

@@ -48,4 +48,9 @@ void status_add_outcomes(struct text_table *t, const json_t *check, size_t most)
  */
 int status_plugin(FILE *out, const json_t *document);
 
+/* A line about the service's repair, where it has one and something is going on, or `always`.
+ * `now_ms`: of the document. repair_say.c. */
+void status_print_repair(FILE *out, const json_t *service, const struct status_view *view,
+	int64_t now_ms, unsigned indent, bool always);
+
 #endif

@@ -355,6 +355,7 @@ static void render_head(struct document_render *r)
 	json_write_string(
 		w, "health", service_health_name(engine_health(r->d.facts->engine, r->service)));
 	judged_put_service(&r->judged, w, r->its);
+	document_put_repair(&r->d, r->service);
 	json_open_object(w, "prefixes");
 	render_go(r, RENDER_PREFIX);
 }

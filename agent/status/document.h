@@ -6,6 +6,7 @@
  *   services.NAME.prefixes.PREFIX.{wanted,announced,exported,weight,reason,since,elsewhere,drain,
  *   level}
  *   services.NAME.checks.NAME.{state,reason,outcomes,durations_us,since,last,duration_us,next,level}
+ *   services.NAME.repair.{unit,state,since,attempts,limit,next,last,last_result,text}
  *   services.NAME.{health,level}; verdict.{level,text,command};
  * bird.{link,version,error,alarm,settled,sessions,sessions_up,next_try}; config.{error,loaded};
  * node, version, format Unknown is null. Only this module and the manual know the form; `format`
@@ -14,6 +15,7 @@
 #include "agent/bird/apply.h"
 #include "agent/config/config.h"
 #include "agent/core/engine.h"
+#include "agent/core/repair.h"
 #include "agent/words/words.h"
 #include "probes/run.h"
 
@@ -29,6 +31,8 @@ struct document_facts {
 	 * how many there are. NULL: not known. */
 	size_t (*check_durations)(void *userdata, size_t service, size_t check,
 		uint32_t ret_us[CHECK_HISTORY_LENGTH]);
+	/* The repair of a service; false where it has no `restart`. NULL: of none is known. */
+	bool (*repair)(void *userdata, size_t service, struct repair_view *ret);
 	const struct words *words; /* of operators; NULL: none */
 	void *userdata;
 	bool ready; /* what BIRD was found doing is known, and the engine decides */

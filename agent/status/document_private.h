@@ -44,5 +44,7 @@ void document_put_word(struct json_writer *w, const struct word *word);
 /* The keys that the status has of a prefix and of a check, into the object that is open. */
 void document_put_prefix(struct document *d, size_t service, size_t index);
 void document_put_check(struct document *d, size_t service, size_t index);
+/* The key `repair` of a service: null where it has no `restart`. */
+void document_put_repair(struct document *d, size_t service);
 
 #endif

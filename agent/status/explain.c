@@ -465,6 +465,7 @@ static void put_service(struct document *d, const struct explain_question *q, si
 	put_require(w, s);
 	json_write_string(w, "on_stop", s->on_stop == CONFIG_ON_STOP_KEEP ? "keep" : "withdraw");
 	put_fragment(d, index);
+	document_put_repair(d, index);
 	put_checks(d, index);
 	json_open_object(w, "prefixes");
 	for (size_t i = 0; i < s->n_prefixes; i++)

@@ -260,6 +260,36 @@ static void put_check_durations(const struct metrics_item *i)
 		i->w, &i->facts->tally->services[i->service].durations[i->index].histogram);
 }
 
+/* False, and nothing to write, where the service has no `restart`. */
+static bool item_repair(const struct metrics_item *i, struct repair_view *ret)
+{
+	const struct document_facts *d = &i->facts->document;
+
+	return d->repair && d->repair(d->userdata, i->service, ret);
+}
+
+static void put_repair_state(const struct metrics_item *i)
+{
+	struct repair_view view;
+
+	if (!item_repair(i, &view))
+		return;
+	for (int s = 0; s < REPAIR_N_STATES; s++)
+		metrics_sample(i->w, "state", repair_state_name((enum repair_state)s),
+			s == (int)view.repair->state);
+}
+
+static void put_restarts(const struct metrics_item *i)
+{
+	struct repair_view view;
+
+	if (!item_repair(i, &view))
+		return;
+	for (int r = REPAIR_RESULT_NONE + 1; r < REPAIR_N_RESULTS; r++)
+		metrics_sample(
+			i->w, "result", repair_result_name((enum repair_result)r), view.results[r]);
+}
+
 /* --- prefixes --- */
 
 static const struct engine_prefix *item_wanted(const struct metrics_item *i)
@@ -418,6 +448,10 @@ static const struct metrics_row {
 	GAUGE("service_health", SERVICE, put_health, "1 for the health of the service, else 0."),
 	COUNTER("service_transitions", SERVICE, put_service_transitions,
 		"Changes of the health of the service, by what it became."),
+	GAUGE("service_repair_state", SERVICE, put_repair_state,
+		"1 for what the repair of the service does, else 0. Absent: it has no `restart`."),
+	COUNTER("service_restarts", SERVICE, put_restarts,
+		"Restarts of the unit of the service, by what came of them."),
 	GAUGE("prefix_wanted", PREFIX, put_wanted,
 		"1: the prefix is to be announced, demoted or not."),
 	GAUGE("prefix_demoted", PREFIX, put_demoted,
