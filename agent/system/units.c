@@ -205,6 +205,12 @@ static void release_bus(struct units *u)
 	u->bus = sd_bus_unref(u->bus);
 }
 
+void units_heard(struct units *u)
+{
+	u->told_lost = false;
+	u->backoff_us = BACKOFF_MIN_US;
+}
+
 /* ---- answers ---- */
 
 static void set_word(char word[WORD_MAX], const char *value)
@@ -298,8 +304,7 @@ static int on_answer(sd_bus_message *m, void *userdata, sd_bus_error *ret_error)
 	} else if (take_value(w, property, m) < 0) {
 		lose(u, "an answer that is not systemd's");
 	} else {
-		u->told_lost = false;
-		u->backoff_us = BACKOFF_MIN_US;
+		units_heard(u);
 	}
 	if (!u->lost)
 		update_view(w);

@@ -232,6 +232,8 @@ static int on_facts(sd_bus_message *m, void *userdata, sd_bus_error *ret_error)
 	struct units_call *call = userdata;
 	const sd_bus_error *e = sd_bus_message_get_error(m);
 
+	if (!e)
+		units_heard(call->units);
 	if (e && !units_says_no_such_thing(e)) {
 		char why[CALL_TEXT_MAX];
 

@@ -26,6 +26,8 @@ struct units {
 	sd_event_source *calls_source; /* tells the lost ones */
 };
 
+/* systemd has answered: its next silence is told again, and tried again soon. */
+void units_heard(struct units *u);
 /* Connects where nobody wanted it yet. */
 void units_want(struct units *u);
 bool units_says_no_such_thing(const sd_bus_error *e);
