@@ -35,6 +35,7 @@
 
 #include "agent/base/buffer.h"
 #include "agent/status/http_private.h"
+#include "agent/status/page.h"
 #include "agent/system/log.h"
 
 /* The body of one response; freed by libmicrohttpd's callback with its last reader. */
@@ -44,8 +45,8 @@ struct http_document {
 };
 
 /* What is counted apart; the last one: any other. */
-static const unsigned http_codes[] = {MHD_HTTP_OK, MHD_HTTP_BAD_REQUEST, MHD_HTTP_FORBIDDEN,
-	MHD_HTTP_NOT_FOUND, MHD_HTTP_METHOD_NOT_ALLOWED, MHD_HTTP_CONFLICT,
+static const unsigned http_codes[] = {MHD_HTTP_OK, MHD_HTTP_NOT_MODIFIED, MHD_HTTP_BAD_REQUEST,
+	MHD_HTTP_FORBIDDEN, MHD_HTTP_NOT_FOUND, MHD_HTTP_METHOD_NOT_ALLOWED, MHD_HTTP_CONFLICT,
 	MHD_HTTP_SERVICE_UNAVAILABLE, 0};
 _Static_assert(ELEMENTSOF(http_codes) == HTTP_CODES, "a column of counters for each code");
 
@@ -278,6 +279,11 @@ static enum MHD_Result command_begin(
 	if (listener_of(h, connection) != &h->listeners[HTTP_UNIX])
 		return answer_error(connection, MHD_HTTP_FORBIDDEN, NULL,
 			"changes are made on the Unix socket only");
+	/* Every browser says with a POST which page it comes from; nothing else does. Somebody who
+	 * forwards the socket to his own machine lends his rights to no page that is open there. */
+	if (MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_ORIGIN))
+		return answer_error(connection, MHD_HTTP_FORBIDDEN, NULL,
+			"changes are made with redshankctl, not by a page in a browser");
 	if (caller_of(info->connect_fd, h->group, &caller) < 0 || !caller.may_change)
 		return answer_error(connection, MHD_HTTP_FORBIDDEN, NULL,
 			"only root, the agent's own user and members of status.group may change "
@@ -394,6 +400,20 @@ static enum MHD_Result answer_health(struct http *h, struct MHD_Connection *conn
 	return r;
 }
 
+static enum MHD_Result answer_page(struct http *h, struct MHD_Connection *connection)
+{
+	bool known = page_is_known(MHD_lookup_connection_value(
+		connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_IF_NONE_MATCH));
+	struct MHD_Response *response = page_response(known);
+	enum MHD_Result r;
+
+	if (!response)
+		return answer_error(connection, MHD_HTTP_SERVICE_UNAVAILABLE, NULL, "no memory");
+	r = answer(connection, known ? MHD_HTTP_NOT_MODIFIED : MHD_HTTP_OK, response);
+	MHD_destroy_response(response);
+	return r;
+}
+
 static const struct http_route {
 	const char *path;
 	enum MHD_Result (*answer)(struct http *h, struct MHD_Connection *connection);
@@ -403,6 +423,7 @@ static const struct http_route {
 	{"/v1/events", answer_events},
 	{"/metrics", answer_metrics},
 	{"/healthz", answer_health},
+	{"/", answer_page},
 };
 #define ROUTE_COMMAND ELEMENTSOF(routes)
 #define ROUTE_OTHER (ELEMENTSOF(routes) + 1)

@@ -21,8 +21,8 @@
 #define HTTP_REST 9	  /* times what a pass took */
 #define HTTP_REST_MAX_US 20000
 #define HTTP_OWES_MAX_US 1000 /* before it rests: a single request never does */
-#define HTTP_ROUTES 7	      /* what is counted apart: those below, commands, others */
-#define HTTP_CODES 8	      /* the same: those of http.c, the last for all others */
+#define HTTP_ROUTES 8	      /* what is counted apart: those below, commands, others */
+#define HTTP_CODES 9	      /* the same: those of http.c, the last for all others */
 
 enum http_kind {
 	HTTP_UNIX,

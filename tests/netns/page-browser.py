@@ -1,0 +1,310 @@
+"""The page in a real browser (Chromium), beside a real BIRD and real services.
+
+What a page of the status can not know is asked of the browser: what is on the screen, what Tab reaches,
+what axe-core objects to, what was requested, what was executed.
+"""
+
+import json
+import os
+import time
+import urllib.request
+
+from lib.browser import Browser
+from lib.case import check, eventually, main
+from lib.site import Site
+
+os.environ["DBUS_SYSTEM_BUS_ADDRESS"] = "unix:path=/nonexistent/bus"
+ADDRESS = "127.0.0.1:9479"
+URL = f"http://{ADDRESS}/"
+DNS, DNS6, WEB = "192.0.2.53/32", "2001:db8::53/128", "192.0.2.80/32"
+MANY_SERVICES, MANY_PREFIXES = 10, 50
+ATTACK = """<img src=x onerror="alert(1)"></script><script>alert(2)</script>"'&amp;<b>\\u202ejavascript:alert(3)"""
+
+VERDICT = "document.querySelector('#verdict').dataset.level"
+LINK = "document.querySelector('#link').dataset.link"
+
+
+def row(prefix):
+    return f"document.querySelector('tr[data-prefix=\"{prefix}\"]')"
+
+
+def says(prefix, word):
+    return f"{row(prefix)}?.innerText.includes({json.dumps(word)})"
+
+
+class Page(Site):
+    """A site with one browser in the edge's namespace."""
+
+    def __init__(self):
+        super().__init__(edges=1)
+        self.agent = self.edges[0].agent
+        self.browser = None
+        try:
+            self.browser = Browser(self.edges[0].host)
+        except BaseException:
+            self.close()
+            raise
+
+    def healthy(self):
+        """Starts, or starts again, the agent with its default configuration."""
+        self.fresh(self.agent.default_config())
+        for prefix in (DNS, DNS6, WEB):
+            self.agent.wait_prefix(prefix, announced=True, exported=1, reason="healthy", timeout=10)
+
+    def fresh(self, config):
+        if self.agent.process and self.agent.process.alive():
+            self.agent.stop()
+        self.agent.config = config
+        self.agent.config["status"]["listen"] = ADDRESS
+        self.agent.start()
+
+    def open(self, **how):
+        page = self.browser.open(URL, **how)
+        page.wait("document.querySelector('.service') !== null")
+        return page
+
+    def close(self):
+        if self.browser:
+            self.browser.close()
+        super().close()
+
+
+def innocent(page, what):
+    """Nothing was executed, blocked or complained of, and nothing left the origin. Ends the page."""
+    seen = page.seen()
+    check(not seen["dialogs"] and not seen["errors"], what + ": no dialog, no error", seen["dialogs"], seen["errors"])
+    check(page.eval("window.violations") == [], what + ": the policy had nothing to stop", page.eval("window.violations"))
+    foreign = [url for url in seen["requests"] if not url.startswith((URL, "data:"))]
+    check(not foreign, what + ": no request leaves the origin", foreign)
+    page.close()
+
+
+def test_a_death_is_seen(site):
+    """A service dies and comes back: the page says so without being loaded again."""
+    site.healthy()
+    edge, page = site.edges[0], site.open()
+    page.wait(f"{VERDICT} === 'good' && {LINK} === 'live'")
+    check(page.eval(says(DNS, "announced")) and page.eval(says(DNS, "healthy")), "announced", page.eval(row(DNS) + ".innerText"))
+    bars = "document.querySelector('tr[data-check=process] svg.outcomes').getAttribute('aria-label')"
+    page.wait(f"{bars}.includes('newest good')")
+    page.wait("document.querySelector('tr[data-check=port] svg.latency .l').getAttribute('d').length > 20")
+    edge.nsd.kill()
+    page.wait(f"{VERDICT} === 'trouble'")
+    page.wait(" && ".join((says(DNS, "withdrawn"), says(DNS6, "withdrawn"), says(WEB, "announced"))))
+    text = page.eval("document.querySelector('#verdict').innerText")
+    check("dns is unhealthy" in text and "redshankctl explain dns" in text, "what is wrong, and what says more", text)
+    check(text.split(": ", 1)[1].splitlines()[0] in site.agent.ctl("status").stdout, "redshankctl says the same", text)
+    check(page.eval("document.querySelector('.service').dataset.service") == "dns", "trouble stands first")
+    page.wait("document.querySelector('#events').innerText.includes('has died')")
+    page.wait(f"{bars}.includes('gone')")
+    edge.nsd.start()
+    page.wait(f"{VERDICT} === 'good' && {says(DNS, 'announced')}", timeout=10)
+    check(page.seen()["loads"] == 1, "never loaded again", page.seen())
+    innocent(page, "a death")
+
+
+def test_axe_and_width(site):
+    """Both colour schemes, 360 and 1,280 pixels, well and in trouble: axe-core is content, nothing scrolls sideways."""
+    edge = site.edges[0]
+    for trouble in (False, True):
+        if trouble:
+            edge.nsd.kill()
+            site.agent.ctl("drain", "web", "--reason", "new disks", "--for", "2h")
+        for scheme in ("light", "dark"):
+            for width in (360, 1280):
+                page = site.open(scheme=scheme, width=width)
+                page.wait(f"({VERDICT} === 'trouble') === {json.dumps(trouble)} && {LINK} === 'live'", timeout=10)
+                what = f"{scheme}, {width}, {'trouble' if trouble else 'well'}"
+                wide = page.eval("document.documentElement.scrollWidth")
+                check(wide <= width, "no horizontal scroll: " + what, wide)
+                found = page.axe()
+                check(not found, "axe: " + what, *found)
+                shots = os.environ.get("REDSHANK_SHOTS")
+                if shots:
+                    page.shot(os.path.join(shots, what.replace(", ", "-") + ".png"))
+                page.close()
+    site.agent.ctl("undrain", "web")
+    edge.nsd.start()
+
+
+def test_keyboard(site):
+    """Tab reaches every control, in sight and with a mark; / goes to the filter; Enter opens and closes."""
+    for width in (1280, 360):
+        page = site.open(width=width)
+        page.wait("document.querySelectorAll('#events li').length > 0")
+        controls = page.eval(
+            "[...document.querySelectorAll('a[href],button,input,select,summary,[tabindex=\"0\"]')]"
+            ".filter(n => n.checkVisibility()).map(n => n.id || n.textContent.trim().slice(0, 40))"
+        )
+        walked = page.tab()
+        check([stop["name"] for stop in walked] == controls, f"every control, in order, at {width}", walked, controls)
+        blind = [stop for stop in walked if not (stop["outlined"] and stop["visible"])]
+        check(not blind, f"the focus shows at {width}", blind)
+        page.eval("document.activeElement.blur()")
+        page.press("/")
+        check(page.eval("document.activeElement.id") == "filter", "/ goes to the filter")
+        page.close()
+    page = site.open()
+    page.eval("document.querySelector('summary').focus()")
+    was = page.eval("document.querySelector('details').open")
+    page.press("Enter")
+    check(page.eval("document.querySelector('details').open") != was, "Enter closes a service")
+    innocent(page, "the keyboard")
+
+
+def test_filter(site):
+    """The filter finds services, prefixes and states, is counted, and outlives a reload."""
+    page = site.open()
+    visible = "[...document.querySelectorAll('tr[data-prefix]')].filter(n => n.checkVisibility()).map(n => n.dataset.prefix)"
+    check(sorted(page.eval(visible)) == sorted([DNS, DNS6, WEB]), "all", page.eval(visible))
+    for text, left in (("web", [WEB]), ("2001:", [DNS6]), ("dns 192", [DNS]), ("nobody", [])):
+        page.fill("#filter", text)
+        check(page.eval(visible) == left, text, page.eval(visible))
+    page.fill("#filter", "web")
+    check("1 of 3" in page.eval("document.querySelector('#count').innerText"), "counted")
+    page.reload()
+    page.wait("document.querySelector('.service') !== null")
+    check(page.eval(visible) == [WEB] and page.eval("filter.value") == "web", "after a reload", page.eval("location.href"))
+    page.fill("#filter", "")
+    page.select("#show", "trouble")
+    check(page.eval(visible) == [], "nothing is wrong", page.eval(visible))
+    innocent(page, "the filter")
+
+
+def test_agent_away_and_back(site):
+    """The agent leaves: it is said, with the time. It comes back: so does the page, and another page is loaded."""
+    page = site.open(reduce=True)
+    page.wait(f"{LINK} === 'live'")
+    site.agent.kill()
+    page.wait(f"{LINK} === 'away'")
+    text = page.eval("document.querySelector('#link').innerText")
+    check("does not answer since" in text, "it says so", text)
+    check(page.eval("document.querySelector('#try').checkVisibility()"), "and offers to try now")
+    found = page.axe()
+    check(not found, "axe: away", *found)
+    time.sleep(1.5)
+    tries = len([url for url in page.seen()["requests"] if "v1/status" in url])
+    time.sleep(1.5)
+    later = len([url for url in page.seen()["requests"] if "v1/status" in url])
+    check(later - tries <= 2, "it backs off", tries, later)
+    site.agent.start()
+    page.click("#try")
+    page.wait(f"{LINK} === 'live' && {VERDICT} === 'good'", timeout=10)
+    check(page.seen()["loads"] == 1, "the same page is not loaded again", page.seen()["loads"])
+    # An agent of another version: its page has another tag. Played by the page's own idea of its tag.
+    older = site.browser.open("about:blank")
+    with site.edges[0].host.inside():
+        body = urllib.request.urlopen(URL, timeout=5).read().decode()
+    tag = body.split('data-etag="', 1)[1].split('"', 1)[0]
+    older.fake("/", body.replace(tag, "0123456789abcdef"), "text/html")
+    older.eval(f"location.href = {json.dumps(URL)}")
+    older.wait(f"{LINK} === 'live'", timeout=10)
+    check(older.eval("document.documentElement.dataset.etag") == "0123456789abcdef", "the older page")
+    older.unfake("/")
+    site.agent.kill()
+    older.wait(f"{LINK} === 'away'")
+    site.agent.start()
+    older.wait(f"document.documentElement.dataset.etag === {json.dumps(tag)} && {LINK} === 'live'", timeout=15)
+    older.close()
+    innocent(page, "away and back")
+
+
+def hostile(value):
+    """The document with every word of it that others can choose turned into an attack."""
+    if isinstance(value, dict):
+        return {key: hostile(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [hostile(item) for item in value]
+    return ATTACK if isinstance(value, str) and not value[:4].isdigit() else value
+
+
+def test_hostile_words(site):
+    """Names, reasons and words that are HTML and script are text, and nothing of them runs (A26)."""
+    config = site.agent.default_config()
+    say = r"""printf '%s' '<img src=x onerror=alert(1)><script>alert(2)</script>"&lt;'; exit 1"""
+    config["services"]["web"]["checks"]["page"] = {"type": "exec", "command": ["/bin/sh", "-c", say]}
+    site.fresh(config)
+    site.agent.wait_check("web", "page", state="down", timeout=10)
+    done = site.agent.ctl("drain", "dns", "--reason", "<script>alert(4)</script><svg onload=alert(5)>")
+    check(done.returncode == 0, "drained", done.stderr)
+    page = site.open()
+    page.wait("document.body.innerText.includes('<img src=x onerror=alert(1)>')")
+    page.wait("document.body.innerText.includes('<svg onload=alert(5)>')")
+    check(page.eval("document.querySelectorAll('main img, main script, main b').length") == 0, "no element came of it")
+    innocent(page, "a hostile check and reason")
+    # What no configuration could hold, too: every word of the document, names and keys of objects included.
+    document = hostile(site.agent.status())
+    service = document["services"].pop("web")
+    document["services"] = {ATTACK: service, "__proto__": service, "constructor": document["services"].pop("dns")}
+    service["prefixes"][ATTACK] = service["prefixes"].pop(WEB)
+    document["load"] = {ATTACK: ATTACK, "__proto__": {"a": ATTACK}}
+    document["neighbours"] = {ATTACK: {ATTACK: ATTACK}, "edge2": {"spare": 0.5}}
+    document["drains"] = [{"name": ATTACK, "who": ATTACK, "reason": ATTACK, "until": None, "configured": False}]
+    event = {"id": 1, "instance": ATTACK, "time": ATTACK, "event": ATTACK, "level": ATTACK, "message": ATTACK}
+    page = site.browser.open("about:blank")
+    page.fake("/v1/status", json.dumps(document))
+    page.fake("/v1/events*", f"data: {json.dumps(event)}\n\n", "text/event-stream")
+    page.eval(f"location.href = {json.dumps(URL)}")
+    page.wait("document.querySelectorAll('.service').length === 3")
+    page.wait("document.querySelector('#events').innerText.includes('onerror')")
+    page.wait("document.querySelector('#load').innerText.includes('onerror') && neighbours.innerText.includes('onerror')")
+    check(page.eval("document.querySelectorAll('main img, main script, main b').length") == 0, "no element came of it")
+    check(page.eval("({}).a === undefined && Object.prototype.health === undefined"), "no prototype was touched")
+    seen = page.seen()
+    seen["requests"] = [url for url in seen["requests"] if url != "about:blank"]
+    check(all(url.startswith((URL, "data:")) for url in seen["requests"]), "no request leaves", seen["requests"])
+    check(not seen["dialogs"] and not seen["errors"] and page.eval("window.violations") == [], "nothing ran", seen)
+    page.close()
+
+
+WATCH = """
+window.touched = new Set();
+new MutationObserver(records => { for (const r of records) {
+    const row = (r.target.nodeType === 3 ? r.target.parentElement : r.target)?.closest?.('tr[data-prefix]');
+    if (row) window.touched.add(row.dataset.prefix); } })
+    .observe(document.querySelector('#list'), {subtree: true, childList: true, characterData: true, attributes: true});
+window.gone = 0;
+(function look() {
+    if (document.querySelectorAll('tr[data-prefix] .state.out').length === COUNT) window.gone = Date.now();
+    else setTimeout(look, 5); })();
+"""
+
+
+def test_five_hundred(site):
+    """500 prefixes: all are new on the page within a second of the status; else only what changed is touched."""
+    edge = site.edges[0]
+    config = site.agent.default_config()
+    many = {
+        f"many{s}": {
+            "prefixes": {f"10.77.{s}.{n}/32": 100 for n in range(MANY_PREFIXES)},
+            "address_check": False,
+            "checks": {"process": config["services"]["dns"]["checks"]["process"]},
+        }
+        for s in range(MANY_SERVICES)
+    }
+    config["services"] = {**many, "web": config["services"]["web"]}
+    site.fresh(config)
+    site.agent.wait_status(lambda status: status["verdict"]["level"] == "good", timeout=20, what="all is well")
+    page = site.open()
+    page.wait(f"{VERDICT} === 'good' && {LINK} === 'live'", timeout=10)
+    count = MANY_SERVICES * MANY_PREFIXES
+    check(page.eval("document.querySelectorAll('tr[data-prefix]').length") == count + 1, "a row for each")
+    page.eval(WATCH.replace("COUNT", str(count)))
+    edge.nsd.kill()
+
+    def withdrawn():
+        services = site.agent.status()["services"]
+        left = [p for s in many for p in services[s]["prefixes"].values() if p["wanted"] != "withdraw" or p["announced"]]
+        return not left and time.time()
+
+    told = eventually(withdrawn, 10, "the status says so of all")
+    page.wait("window.gone > 0", timeout=10)
+    late = page.eval("window.gone") / 1000 - told
+    print(f"    {count} prefixes on the page {late * 1000:+.0f} ms after the status said so")
+    check(late < 1.0, "within a second", late)
+    touched = page.eval("[...window.touched]")
+    check(len(touched) == count and WEB not in touched, "rows that did not change were left alone", len(touched))
+    innocent(page, "500 prefixes")
+
+
+main(Page)
