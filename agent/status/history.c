@@ -41,7 +41,7 @@ bool history_parse(
 
 	if (limit && (!parse_number(limit, &q.limit) || q.limit > HISTORY_LIMIT_MAX))
 		return false;
-	if (since && (strlen(since) > HISTORY_SINCE_MAX ||
+	if (since && (dash == since || strlen(since) > HISTORY_SINCE_MAX ||
 			     !parse_number(dash ? dash + 1 : since, &q.since)))
 		return false;
 	q.other_life =

@@ -537,11 +537,12 @@ static int start_daemon(struct http *h)
 	return r < 0 ? r : add_timer(h, &h->rest_source, http_on_rest_over, "status-rest");
 }
 
-/* Else it is done when the rest is over: libmicrohttpd's epoll tells of them. */
+/* While the server rests it is done when that is over: nothing but a pass sees who was resumed. */
 static void on_resumed(void *userdata)
 {
 	struct http *h = userdata;
 
+	h->resumed = true;
 	if (!h->rests)
 		http_pass(h);
 }

@@ -168,6 +168,7 @@ void http_pass(struct http *h)
 {
 	uint64_t began_us = clock_cpu_us();
 
+	h->resumed = false;
 	(void)connections_expire(h, clock_monotime());
 	(void)MHD_run(h->daemon);
 	connections_sweep(h);
@@ -184,7 +185,10 @@ int http_on_rest_over(sd_event_source *source, uint64_t usec, void *userdata)
 	struct http *h = userdata;
 
 	h->rests = false;
-	http_arm(h);
+	if (h->resumed)
+		http_pass(h);
+	else
+		http_arm(h);
 	return 0;
 }
 

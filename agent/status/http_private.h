@@ -60,6 +60,7 @@ struct http {
 	gid_t group; /* of who may change things, or (gid_t)-1 */
 	sd_event_source *rest_source;
 	bool rests;	  /* nothing is read, written or accepted until rest_source fires */
+	bool resumed;	  /* a connection was; the next pass goes on with it */
 	uint64_t owes_us; /* as of `accounted`, for what the last passes took */
 	struct monotime accounted;
 	struct shared *status;
