@@ -22,28 +22,14 @@
 #define MEMBER_ADDRESS_MAX 64
 #define MEMBERS_MAX 1024 /* in a file; how many count is the caller's to say */
 
-static const char *const state_names[] = {
-	[MESSAGE_STATE_UNKNOWN] = "unknown",
-	[MESSAGE_STATE_ANNOUNCED] = "announced",
-	[MESSAGE_STATE_DEGRADED] = "degraded",
-	[MESSAGE_STATE_SHED] = "shed",
-	[MESSAGE_STATE_WITHDRAWN] = "withdrawn",
-};
-static const char *const purpose_names[] = {
-	[MESSAGE_PURPOSE_SHED] = "shed",
-	[MESSAGE_PURPOSE_HEALTH] = "health",
-};
+#define STATE_COUNT (SHED_STATE_HEALTHY + 1)
+#define PURPOSE_COUNT (SHED_PURPOSE_HEALTH + 1)
 
 static inline void json_decrefp_(json_t **j)
 {
 	json_decref(*j);
 }
 #define _cleanup_json_ _cleanup_(json_decrefp_)
-
-const char *message_state_name(enum message_state state)
-{
-	return state_names[state];
-}
 
 void message_report_free(struct message_report *r)
 {
@@ -120,14 +106,14 @@ static bool read_number(
 	return true;
 }
 
-/* Millionths; more than can be is cut. */
-static bool read_ppm(const json_t *value, uint32_t *ret)
+/* Basis points; more than can be is cut. */
+static bool read_bp(const json_t *value, uint32_t *ret)
 {
 	json_int_t n = json_integer_value(value);
 
 	if (!json_is_integer(value) || n < 0)
 		return false;
-	*ret = n > (json_int_t)MESSAGE_PPM_MAX ? MESSAGE_PPM_MAX : (uint32_t)n;
+	*ret = n > (json_int_t)MESSAGE_BP_MAX ? MESSAGE_BP_MAX : (uint32_t)n;
 	return true;
 }
 
@@ -153,14 +139,14 @@ static int compare_prefixes(const void *a, const void *b)
 		&((const struct message_prefix *)b)->prefix);
 }
 
-static enum message_state read_state(const json_t *object)
+static enum shed_state read_state(const json_t *object)
 {
 	const char *text = json_string_value(json_object_get(object, "state"));
 
-	for (size_t i = 0; text && i < ELEMENTSOF(state_names); i++)
-		if (strcmp(text, state_names[i]) == 0)
-			return (enum message_state)i;
-	return MESSAGE_STATE_UNKNOWN;
+	for (unsigned i = 0; text && i < STATE_COUNT; i++)
+		if (strcmp(text, shed_state_name((enum shed_state)i)) == 0)
+			return (enum shed_state)i;
+	return SHED_STATE_OUT;
 }
 
 static void read_one_prefix(const json_t *value, struct message_prefix *p)
@@ -170,7 +156,7 @@ static void read_one_prefix(const json_t *value, struct message_prefix *p)
 	p->state = read_state(value);
 	p->weight_known = read_number(value, "weight", 0, 65535, &weight);
 	p->weight = (uint32_t)weight;
-	p->load_known = read_number(value, "load", 0, MESSAGE_LOAD_MAX, &p->load);
+	p->load_known = read_number(value, "load", 0, SHED_AMOUNT_MAX, &p->load);
 }
 
 /* In order; of a prefix in two spellings nothing is known. */
@@ -243,7 +229,7 @@ static void read_signals(struct message_report *r, json_t *object)
 
 		if (r->n_signals == MESSAGE_SIGNALS_MAX)
 			return;
-		if (!is_word(key, sizeof(s->name), "_-.") || !read_ppm(value, &s->ppm))
+		if (!is_word(key, sizeof(s->name), "_-.") || !read_bp(value, &s->bp))
 			continue;
 		memcpy(s->name, key, strlen(key) + 1);
 		r->n_signals++;
@@ -254,7 +240,8 @@ static void read_signals(struct message_report *r, json_t *object)
 static void read_room(struct message_report *r, const json_t *object)
 {
 	r->willing = json_is_true(json_object_get(object, "willing"));
-	(void)read_number(object, "capacity", 1, MESSAGE_LOAD_MAX, &r->capacity);
+	(void)read_number(object, "capacity", 1, SHED_AMOUNT_MAX, &r->capacity);
+	r->load_known = read_number(object, "load", 0, SHED_AMOUNT_MAX, &r->load);
 	if (!r->willing || r->capacity == 0 ||
 		!read_number(object, "spare", 0, r->capacity, &r->spare))
 		r->spare = 0;
@@ -283,8 +270,7 @@ int message_report_read(
 		r->version = (unsigned)number;
 	(void)read_word(object, "site", r->site, sizeof(r->site));
 	(void)read_number(object, "boot", 1, MESSAGE_ID_MAX, &r->boot);
-	r->utilisation_known =
-		read_ppm(json_object_get(object, "utilisation"), &r->utilisation_ppm);
+	r->utilisation_known = read_bp(json_object_get(object, "utilisation"), &r->utilisation_bp);
 	if (read_number(object, "want", 0, MESSAGE_WANT_MAX, &number))
 		r->want = (uint32_t)number;
 	read_room(r, object);
@@ -308,6 +294,47 @@ const struct message_prefix *message_report_find(
 	return bsearch(&key, r->prefixes, r->n_prefixes, sizeof(*r->prefixes), compare_prefixes);
 }
 
+/* ---- for core/shed ---- */
+
+static struct shed_report_prefix digest_prefix(
+	const struct message_prefix *p, uint64_t capacity, bool load_known)
+{
+	struct shed_report_prefix d = {.state = (uint8_t)p->state, .weight = (uint16_t)p->weight};
+
+	/* A weight that is not known cannot be compared: it takes no part. */
+	if (!p->weight_known)
+		d.state = SHED_STATE_OUT;
+	if (load_known && p->load_known && p->load <= capacity)
+		d.load_bp = (uint16_t)(p->load * SHED_WHOLE_BP / capacity);
+	else if (load_known && p->load_known)
+		d.load_bp = SHED_WHOLE_BP;
+	return d;
+}
+
+void message_report_digest(const struct message_report *r, const struct prefix *prefixes, size_t n,
+	struct shed_report *ret, struct shed_report_prefix *ret_prefixes)
+{
+	bool valid = r->load_known && r->capacity > 0;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct message_prefix *p = message_report_find(r, &prefixes[i]);
+
+		ret_prefixes[i] = p ? digest_prefix(p, r->capacity, valid)
+				    : (struct shed_report_prefix){.state = SHED_STATE_OUT};
+	}
+	*ret = (struct shed_report){
+		.boot = r->boot,
+		.valid = valid,
+		.capacity = r->capacity,
+		.load = r->load,
+		.spare = valid ? r->spare : 0,
+		.willing = valid && r->willing,
+		.want = r->want,
+		.n_sheds = (uint32_t)r->n_sheds,
+		.prefixes = ret_prefixes,
+	};
+}
+
 /* ---- writing: a report ---- */
 
 static int write_prefixes(const struct message_report *r, struct buffer *out)
@@ -319,7 +346,7 @@ static int write_prefixes(const struct message_report *r, struct buffer *out)
 		const struct message_prefix *p = &r->prefixes[i];
 
 		e = buffer_printf(out, "%s\"%s\":{\"state\":\"%s\"", i ? "," : "",
-			prefix_format(&p->prefix, text), state_names[p->state]);
+			prefix_format(&p->prefix, text), shed_state_name(p->state));
 		if (e == 0 && p->weight_known)
 			e = buffer_printf(out, ",\"weight\":%" PRIu32, p->weight);
 		if (e == 0 && p->load_known)
@@ -337,7 +364,7 @@ static int write_lists(const struct message_report *r, struct buffer *out)
 
 	for (size_t i = 0; e == 0 && i < r->n_signals; i++)
 		e = buffer_printf(out, "%s\"%s\":%" PRIu32, i ? "," : "", r->signals[i].name,
-			r->signals[i].ppm);
+			r->signals[i].bp);
 	if (e == 0)
 		e = buffer_append_string(out, "},\"sheds\":[");
 	for (size_t i = 0; e == 0 && i < r->n_sheds; i++)
@@ -355,8 +382,10 @@ int message_report_write(const struct message_report *r, struct buffer *out)
 		e = buffer_printf(out, ",\"boot\":%" PRIu64, r->boot);
 	if (e == 0 && r->capacity)
 		e = buffer_printf(out, ",\"capacity\":%" PRIu64, r->capacity);
+	if (e == 0 && r->load_known)
+		e = buffer_printf(out, ",\"load\":%" PRIu64, r->load);
 	if (e == 0 && r->utilisation_known)
-		e = buffer_printf(out, ",\"utilisation\":%" PRIu32, r->utilisation_ppm);
+		e = buffer_printf(out, ",\"utilisation\":%" PRIu32, r->utilisation_bp);
 	if (e == 0)
 		e = buffer_printf(out, ",\"willing\":%s,\"spare\":%" PRIu64 ",\"want\":%" PRIu32,
 			r->willing ? "true" : "false", r->spare, r->want);
@@ -369,13 +398,13 @@ int message_report_write(const struct message_report *r, struct buffer *out)
 
 /* ---- grants ---- */
 
-static bool read_purpose(const json_t *object, enum message_purpose *ret)
+static bool read_purpose(const json_t *object, enum shed_purpose *ret)
 {
 	const char *text = json_string_value(json_object_get(object, "purpose"));
 
-	for (size_t i = 0; text && i < ELEMENTSOF(purpose_names); i++)
-		if (strcmp(text, purpose_names[i]) == 0) {
-			*ret = (enum message_purpose)i;
+	for (unsigned i = 0; text && i < PURPOSE_COUNT; i++)
+		if (strcmp(text, shed_purpose_name((enum shed_purpose)i)) == 0) {
+			*ret = (enum shed_purpose)i;
 			return true;
 		}
 	return false;
@@ -402,9 +431,9 @@ int message_grant_read(
 	if (!read_prefix(json_string_value(json_object_get(object, "prefix")), &g.prefix))
 		return error_set(
 			ret_error, EBADMSG, "`prefix`: expected a prefix, \"192.0.2.53/32\"");
-	if (!read_number(object, "share", 0, MESSAGE_LOAD_MAX, &g.share))
-		return error_set(ret_error, EBADMSG,
-			"`share`: expected an integer from 0 to %" PRIu64, MESSAGE_LOAD_MAX);
+	if (!read_number(object, "share", 0, SHED_AMOUNT_MAX, &g.share))
+		return error_set(ret_error, EBADMSG, "`share`: expected an integer from 0 to %llu",
+			SHED_AMOUNT_MAX);
 	if (!read_purpose(object, &g.purpose))
 		return error_set(ret_error, EBADMSG, "`purpose`: expected \"shed\" or \"health\"");
 	if (!read_number(object, "request", 1, MESSAGE_ID_MAX, &g.request))
@@ -423,36 +452,48 @@ int message_grant_write(const struct message_grant *g, struct buffer *out)
 		",\"prefix\":\"%s\",\"share\":%" PRIu64 ",\"purpose\":\"%s\",\"request\":%" PRIu64
 		"}\n",
 		MESSAGE_VERSION, g->node, g->boot, prefix_format(&g->prefix, text), g->share,
-		purpose_names[g->purpose], g->request);
+		shed_purpose_name(g->purpose), g->request);
 }
 
-void message_answer_read(const char *text, size_t n, bool granted, struct message_answer *ret)
+/* A reason that we do not have is still a refusal. */
+static enum shed_refusal read_refusal(const json_t *object)
+{
+	const char *text = json_string_value(json_object_get(object, "refused"));
+	unsigned refusal = text ? shed_refusal_parse(text) : SHED_REFUSAL_COUNT;
+
+	return refusal < SHED_REFUSAL_COUNT && refusal != SHED_REFUSAL_NONE
+		       ? (enum shed_refusal)refusal
+		       : SHED_REFUSAL_UNWILLING;
+}
+
+void message_answer_read(
+	const char *text, size_t n, bool granted, uint64_t share, struct shed_answer *ret)
 {
 	_cleanup_json_ json_t *object =
 		n <= MESSAGE_GRANT_MAX ? json_loadb(text, n, JSON_REJECT_DUPLICATES, NULL) : NULL;
-	uint64_t lease_ms = 0;
+	uint64_t promised = 0, lease_ms = 0;
 
-	*ret = (struct message_answer){.reason = "not_understood"};
+	*ret = (struct shed_answer){.refused = SHED_REFUSAL_UNWILLING};
 	if (!granted) {
-		(void)read_word(object, "refused", ret->reason, sizeof(ret->reason));
+		ret->refused = read_refusal(object);
 		return;
 	}
-	if (!read_number(object, "granted", 0, MESSAGE_LOAD_MAX, &ret->share) ||
-		!read_number(object, "lease_ms", 1, MESSAGE_LEASE_MAX_MS, &lease_ms)) {
-		ret->share = 0;
+	if (!read_number(object, "granted", 0, SHED_AMOUNT_MAX, &promised) ||
+		!read_number(object, "lease_ms", 1, MESSAGE_LEASE_MAX_MS, &lease_ms))
+		return;
+	if (promised < share) {
+		ret->refused = SHED_REFUSAL_NO_ROOM;
 		return;
 	}
-	ret->lease_ms = (uint32_t)lease_ms;
-	ret->granted = true;
-	ret->reason[0] = '\0';
+	*ret = (struct shed_answer){.refused = SHED_REFUSAL_NONE, .lease_ms = lease_ms};
 }
 
-int message_answer_write(const struct message_answer *a, struct buffer *out)
+int message_answer_write(const struct shed_answer *a, uint64_t share, struct buffer *out)
 {
-	if (a->granted)
-		return buffer_printf(out, "{\"granted\":%" PRIu64 ",\"lease_ms\":%" PRIu32 "}\n",
-			a->share, a->lease_ms);
-	return buffer_printf(out, "{\"refused\":\"%s\"}\n", a->reason);
+	if (a->refused == SHED_REFUSAL_NONE)
+		return buffer_printf(out, "{\"granted\":%" PRIu64 ",\"lease_ms\":%" PRIu64 "}\n",
+			share, a->lease_ms);
+	return buffer_printf(out, "{\"refused\":\"%s\"}\n", shed_refusal_name(a->refused));
 }
 
 /* ---- a file of members ---- */

@@ -14,9 +14,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void check_report(const struct message_report *r)
 {
-	assert(r->node[0] && r->spare <= r->capacity && r->capacity <= MESSAGE_LOAD_MAX);
+	assert(r->node[0] && r->spare <= r->capacity && r->capacity <= SHED_AMOUNT_MAX);
 	assert(r->willing || r->spare == 0);
-	assert(r->utilisation_ppm <= MESSAGE_PPM_MAX && r->want <= MESSAGE_WANT_MAX);
+	assert(r->utilisation_bp <= MESSAGE_BP_MAX && r->want <= MESSAGE_WANT_MAX);
 	assert(r->n_prefixes <= MESSAGE_PREFIXES_MAX && r->n_sheds <= MESSAGE_PREFIXES_MAX);
 	for (size_t i = 0; i < r->n_prefixes; i++)
 		assert(message_report_find(r, &r->prefixes[i].prefix) == &r->prefixes[i]);
@@ -73,7 +73,7 @@ static int add(void *userdata, const char *name, const char *address)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct message_answer answer;
+	struct shed_answer answer;
 	const char *text = (const char *)data + 1;
 
 	if (size == 0)
@@ -86,8 +86,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		grant(text, size - 1);
 		break;
 	case 2:
-		message_answer_read(text, size - 1, size % 2, &answer);
-		assert(answer.granted != (answer.reason[0] != '\0'));
+		message_answer_read(text, size - 1, size % 2, 7, &answer);
+		assert((answer.refused == SHED_REFUSAL_NONE) == (answer.lease_ms > 0));
 		break;
 	default: /* no enum of ours */
 		(void)message_members_read(text, size - 1, add, NULL, NULL);

@@ -26,10 +26,11 @@ static struct prefix prefix_of(const char *text)
 /* Exactly this text: other versions of the agent read it. */
 static const char whole[] =
 	"{\"version\":1,\"node\":\"edge2.example.net\",\"site\":\"ams1\",\"boot\":4711,"
-	"\"capacity\":1000000,\"utilisation\":731000,\"willing\":true,\"spare\":89000,\"want\":3,"
-	"\"signals\":{\"cpu\":731000,\"psi_cpu\":4000},\"sheds\":[\"192.0.2.9/32\"],"
-	"\"prefixes\":{\"192.0.2.53/32\":{\"state\":\"announced\",\"weight\":100,\"load\":42000},"
-	"\"2001:db8::53/128\":{\"state\":\"shed\"}}}\n";
+	"\"capacity\":1000000,\"load\":700000,\"utilisation\":7310,\"willing\":true,\"spare\":"
+	"89000,\"want\":3,"
+	"\"signals\":{\"cpu\":7310,\"psi_cpu\":40},\"sheds\":[\"192.0.2.9/32\"],"
+	"\"prefixes\":{\"192.0.2.53/32\":{\"state\":\"healthy\",\"weight\":100,\"load\":42000},"
+	"\"2001:db8::53/128\":{\"state\":\"out\"}}}\n";
 
 START_TEST (report_as_documented) {
 	_cleanup_report_ struct message_report *r = read_report(whole);
@@ -39,12 +40,12 @@ START_TEST (report_as_documented) {
 
 	ck_assert_str_eq(r->node, "edge2.example.net");
 	ck_assert_uint_eq(r->spare, 89000);
-	ck_assert_uint_eq(r->utilisation_ppm, 731000);
+	ck_assert_uint_eq(r->utilisation_bp, 7310);
 	ck_assert_uint_eq(r->n_signals, 2);
 	ck_assert_uint_eq(r->n_sheds, 1);
-	ck_assert_int_eq(message_report_find(r, &v4)->state, MESSAGE_STATE_ANNOUNCED);
+	ck_assert_int_eq(message_report_find(r, &v4)->state, SHED_STATE_HEALTHY);
 	ck_assert_uint_eq(message_report_find(r, &v4)->load, 42000);
-	ck_assert_int_eq(message_report_find(r, &v6)->state, MESSAGE_STATE_SHED);
+	ck_assert_int_eq(message_report_find(r, &v6)->state, SHED_STATE_OUT);
 	ck_assert(!message_report_find(r, &v6)->load_known);
 	ck_assert_ptr_null(message_report_find(r, &other));
 	buffer_init(&out, MESSAGE_REPORT_MAX);
@@ -90,17 +91,17 @@ START_TEST (odd_values) {
 		"\"signals\":{\"a b\":1,\"ok\":5,\"real\":0.5},\"sheds\":[1,\"x\",\"::1/128\"],"
 		"\"prefixes\":{\"192.0.2.1\":{},\"192.0.2.1/32\":7,\"192.0.2.2/32\":{\"state\":"
 		"\"later\",\"weight\":65536,\"load\":null},\"2001:db8::/32\":{\"state\":"
-		"\"announced\"},\"2001:DB8:0::/32\":{\"state\":\"announced\"}}}");
+		"\"healthy\"},\"2001:DB8:0::/32\":{\"state\":\"healthy\"}}}");
 	const struct prefix twice = prefix_of("2001:db8::/32"), later = prefix_of("192.0.2.2/32");
 
-	ck_assert_uint_eq(r->utilisation_ppm, MESSAGE_PPM_MAX);
+	ck_assert_uint_eq(r->utilisation_bp, MESSAGE_BP_MAX);
 	ck_assert_uint_eq(r->want, 0);
 	ck_assert_uint_eq(r->boot, 0);
 	ck_assert_uint_eq(r->n_signals, 1);
 	ck_assert_uint_eq(r->n_sheds, 1);
 	ck_assert_uint_eq(r->n_prefixes, 2);
-	ck_assert_int_eq(message_report_find(r, &twice)->state, MESSAGE_STATE_UNKNOWN);
-	ck_assert_int_eq(message_report_find(r, &later)->state, MESSAGE_STATE_UNKNOWN);
+	ck_assert_int_eq(message_report_find(r, &twice)->state, SHED_STATE_OUT);
+	ck_assert_int_eq(message_report_find(r, &later)->state, SHED_STATE_OUT);
 	ck_assert(!message_report_find(r, &later)->weight_known);
 }
 END_TEST
@@ -149,7 +150,7 @@ START_TEST (grants) {
 	struct error error = {""};
 
 	ck_assert_int_eq(message_grant_read(grant_text, strlen(grant_text), &g, &error), 0);
-	ck_assert_int_eq(g.purpose, MESSAGE_PURPOSE_HEALTH);
+	ck_assert_int_eq(g.purpose, SHED_PURPOSE_HEALTH);
 	ck_assert_uint_eq(g.share, 21000);
 	buffer_init(&out, MESSAGE_GRANT_MAX);
 	ck_assert_int_eq(message_grant_write(&g, &out), 0);
@@ -186,28 +187,65 @@ START_TEST (wrong_grants) {
 }
 END_TEST
 
-static void answer_of(const char *text, bool granted, struct message_answer *ret)
+static enum shed_refusal refusal_of(const char *text, bool granted)
 {
-	message_answer_read(text, strlen(text), granted, ret);
+	struct shed_answer a;
+
+	message_answer_read(text, strlen(text), granted, 5, &a);
+	ck_assert((a.refused == SHED_REFUSAL_NONE) == (a.lease_ms > 0));
+	return a.refused;
 }
 
 START_TEST (answers) {
-	struct message_answer a;
+	_cleanup_buffer_ struct buffer out = {0};
+	const struct shed_answer no = {.refused = SHED_REFUSAL_HOT}, yes = {.lease_ms = 10000};
 
-	answer_of("{\"granted\":5,\"lease_ms\":10000}", true, &a);
-	ck_assert(a.granted && a.share == 5 && a.lease_ms == 10000);
-	answer_of("{\"granted\":5,\"lease_ms\":60001}", true, &a);
-	ck_assert(!a.granted && a.share == 0);
-	answer_of("{\"granted\":5}", true, &a);
-	ck_assert(!a.granted);
-	answer_of("", true, &a);
-	ck_assert(!a.granted);
-	ck_assert_str_eq(a.reason, "not_understood");
-	answer_of("{\"refused\":\"no_room\",\"granted\":5,\"lease_ms\":10000}", false, &a);
-	ck_assert(!a.granted);
-	ck_assert_str_eq(a.reason, "no_room");
-	answer_of("{\"refused\":\"<b>\"}", false, &a);
-	ck_assert_str_eq(a.reason, "not_understood");
+	ck_assert_int_eq(refusal_of("{\"granted\":5,\"lease_ms\":10000}", true), SHED_REFUSAL_NONE);
+	ck_assert_int_eq(
+		refusal_of("{\"granted\":4,\"lease_ms\":10000}", true), SHED_REFUSAL_NO_ROOM);
+	ck_assert_int_eq(
+		refusal_of("{\"granted\":5,\"lease_ms\":60001}", true), SHED_REFUSAL_UNWILLING);
+	ck_assert_int_eq(refusal_of("{\"granted\":5}", true), SHED_REFUSAL_UNWILLING);
+	ck_assert_int_eq(refusal_of("", true), SHED_REFUSAL_UNWILLING);
+	ck_assert_int_eq(
+		refusal_of("{\"refused\":\"no_room\",\"granted\":5,\"lease_ms\":10000}", false),
+		SHED_REFUSAL_NO_ROOM);
+	ck_assert_int_eq(refusal_of("{\"refused\":\"granted\"}", false), SHED_REFUSAL_UNWILLING);
+	ck_assert_int_eq(refusal_of("{\"refused\":\"<b>\"}", false), SHED_REFUSAL_UNWILLING);
+	buffer_init(&out, 1000);
+	ck_assert_int_eq(message_answer_write(&no, 5, &out), 0);
+	ck_assert_int_eq(message_answer_write(&yes, 5, &out), 0);
+	ck_assert_str_eq(
+		buffer_string(&out), "{\"refused\":\"hot\"}\n{\"granted\":5,\"lease_ms\":10000}\n");
+}
+END_TEST
+
+/* By our own order of prefixes; what cannot be compared takes no part. */
+START_TEST (digest_for_the_decision) {
+	_cleanup_report_ struct message_report *r = read_report(
+		"{\"node\":\"e\",\"boot\":7,\"capacity\":1000,\"load\":600,\"willing\":true,"
+		"\"spare\":9,"
+		"\"sheds\":[\"192.0.2.9/32\"],\"prefixes\":{"
+		"\"192.0.2.1/32\":{\"state\":\"healthy\",\"weight\":65535,\"load\":250},"
+		"\"192.0.2.2/32\":{\"state\":\"kept\",\"weight\":1,\"load\":5000},"
+		"\"192.0.2.3/32\":{\"state\":\"healthy\",\"load\":1}}}");
+	const struct prefix ours[] = {prefix_of("192.0.2.3/32"), prefix_of("192.0.2.2/32"),
+		prefix_of("192.0.2.1/32"), prefix_of("192.0.2.4/32")};
+	struct shed_report_prefix p[ELEMENTSOF(ours)];
+	struct shed_report d;
+
+	message_report_digest(r, ours, ELEMENTSOF(ours), &d, p);
+	ck_assert(d.valid && d.willing && d.spare == 9 && d.n_sheds == 1 && d.boot == 7);
+	ck_assert_uint_eq(p[0].state, SHED_STATE_OUT);
+	ck_assert_uint_eq(p[1].state, SHED_STATE_KEPT);
+	ck_assert_uint_eq(p[1].load_bp, 10000);
+	ck_assert_uint_eq(p[2].state, SHED_STATE_HEALTHY);
+	ck_assert_uint_eq(p[2].weight, 65535);
+	ck_assert_uint_eq(p[2].load_bp, 2500);
+	ck_assert_uint_eq(p[3].state, SHED_STATE_OUT);
+	r->load_known = false;
+	message_report_digest(r, ours, ELEMENTSOF(ours), &d, p);
+	ck_assert(!d.valid && !d.willing && d.spare == 0);
 }
 END_TEST
 
@@ -246,6 +284,7 @@ int main(void)
 	tcase_add_test(t, grants);
 	tcase_add_test(t, wrong_grants);
 	tcase_add_test(t, answers);
+	tcase_add_test(t, digest_for_the_decision);
 	tcase_add_test(t, a_file_of_members);
 	suite_add_tcase(s, t);
 	runner = srunner_create(s);
