@@ -28,6 +28,8 @@ struct curl_loop {
 	unsigned references;
 	sd_event *event;
 	char *ca; /* NULL: none */
+	bool shared;
+	const char *name; /* of its sources */
 	CURLM *multi;
 	sd_event_source *soon, *timer;
 	struct curl_transfer *marked; /* whose errnum is set, and whose owners do not know */
@@ -141,7 +143,7 @@ static int watch(struct curl_loop *l, curl_socket_t fd, int what, sd_event_sourc
 	r = sd_event_add_io(l->event, &source, fd, events_of(what), on_io, l);
 	if (r < 0)
 		return r;
-	(void)sd_event_source_set_description(source, "check-http");
+	(void)sd_event_source_set_description(source, l->name);
 	if (curl_multi_assign(l->multi, fd, source) != CURLM_OK) {
 		sd_event_source_disable_unref(source);
 		return -ENOMEM;
@@ -221,24 +223,43 @@ static int set_up_sources(struct curl_loop *l)
 	if (r >= 0)
 		r = sd_event_source_set_enabled(l->soon, SD_EVENT_OFF);
 	if (r >= 0)
-		r = sd_event_source_set_description(l->soon, "check-http-soon");
+		r = sd_event_source_set_description(l->soon, l->name);
 	if (r >= 0)
 		r = sd_event_add_time(
 			l->event, &l->timer, CLOCK_BOOTTIME, UINT64_MAX, ACCURACY_US, on_timer, l);
 	if (r >= 0)
 		r = sd_event_source_set_enabled(l->timer, SD_EVENT_OFF);
 	if (r >= 0)
-		r = sd_event_source_set_description(l->timer, "check-http-timer");
+		r = sd_event_source_set_description(l->timer, l->name);
 	return r < 0 ? r : 0;
 }
 
-static int set_up_library(void)
+int curl_loop_prepare(void)
 {
 	static bool done;
 
 	if (!done && curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
 		return -ENOMEM;
 	done = true;
+	return 0;
+}
+
+int curl_loop_new(sd_event *event, const char *name, struct curl_loop **ret)
+{
+	_cleanup_(curl_loop_freep) struct curl_loop *l = calloc(1, sizeof(*l));
+	int r;
+
+	if (!l)
+		return -ENOMEM;
+	l->references = 1;
+	l->event = sd_event_ref(event);
+	l->name = name;
+	r = set_up_sources(l);
+	if (r >= 0)
+		r = set_up_multi(l);
+	if (r < 0)
+		return r;
+	*ret = TAKE_PTR(l);
 	return 0;
 }
 
@@ -258,24 +279,18 @@ int curl_loop_get(sd_event *event, const char *ca, struct curl_loop **ret)
 			*ret = old;
 			return 0;
 		}
-	r = set_up_library();
+	r = curl_loop_prepare();
 	if (r < 0)
 		return r;
-	l = calloc(1, sizeof(*l));
-	if (!l)
-		return -ENOMEM;
-	l->references = 1;
-	l->event = sd_event_ref(event);
+	r = curl_loop_new(event, "check-http", &l);
+	if (r < 0)
+		return r;
 	if (ca) {
 		l->ca = strdup(ca);
 		if (!l->ca)
 			return -ENOMEM;
 	}
-	r = set_up_sources(l);
-	if (r >= 0)
-		r = set_up_multi(l);
-	if (r < 0)
-		return r;
+	l->shared = true;
 	l->next = curl_loops;
 	curl_loops = l;
 	*ret = TAKE_PTR(l);
@@ -288,9 +303,10 @@ struct curl_loop *curl_loop_unref(struct curl_loop *l)
 
 	if (!l || --l->references > 0)
 		return NULL;
-	while (*at != l)
+	while (l->shared && *at != l)
 		at = &(*at)->next;
-	*at = l->next;
+	if (l->shared)
+		*at = l->next;
 	curl_loop_free(l);
 	return NULL;
 }

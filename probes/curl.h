@@ -1,7 +1,8 @@
 #ifndef REDSHANK_PROBES_CURL_H
 #define REDSHANK_PROBES_CURL_H
 /*
- * libcurl's multi interface joined to the loop: every http check of an agent runs through here.
+ * libcurl's multi interface joined to the loop: every http check of an agent runs through here, and
+ * what is asked of neighbours.
  *
  * A curl_loop is one multi handle with its sockets and its timer on an sd_event. There is one for
  * each event loop and CA file, shared by count: libcurl keeps one parsed CA file a multi handle, so
@@ -29,6 +30,10 @@ struct curl_transfer {
 /* The loop's multi handle for this CA file (NULL: none is needed). 0, -ENOMEM or another negative
  * errno. Given back with curl_loop_unref(). */
 int curl_loop_get(sd_event *event, const char *ca, struct curl_loop **ret);
+/* One that nobody else shares, whose connections are kept alive; for a loop of any thread, once
+ * curl_loop_prepare() was called by the first one. `name` is that of its sources, and lives on. */
+int curl_loop_new(sd_event *event, const char *name, struct curl_loop **ret);
+int curl_loop_prepare(void); /* the library as a whole; 0 or -ENOMEM */
 struct curl_loop *curl_loop_unref(struct curl_loop *loop); /* NULL is fine; returns NULL */
 
 /* Begins; the socket is opened when the loop runs next. 0 or -ENOMEM. */

@@ -37,6 +37,7 @@
 #include "agent/status/http_private.h"
 #include "agent/status/page.h"
 #include "agent/system/log.h"
+#include "agent/system/tcp.h"
 
 /* The body of one response; freed by libmicrohttpd's callback with its last reader. */
 struct http_document {
@@ -636,7 +637,7 @@ static int open_tcp(struct http *h, const struct config_status *status,
 	if (passed->tcp_fd >= 0)
 		fd = TAKE_FD(passed->tcp_fd);
 	else if (status->listen)
-		fd = listen_tcp(status->listen, ret_error);
+		fd = tcp_listen("status", status->listen, ret_error);
 	else
 		return 0;
 	if (fd < 0)

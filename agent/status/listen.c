@@ -27,7 +27,6 @@
 #include <systemd/sd-daemon.h>
 #include <time.h>
 
-#include "agent/base/address.h"
 #include "agent/system/log.h"
 
 #define LISTEN_BACKLOG 128
@@ -169,79 +168,6 @@ void listen_unix_remove(const char *path, const struct listen_file *file)
 	if (lstat(path, &st) < 0 || st.st_dev != file->device || st.st_ino != file->inode)
 		return;
 	(void)unlink(path);
-}
-
-/* "192.0.2.1:9479", "[2001:db8::1]:9479" */
-static int tcp_address(const char *text, struct sockaddr_storage *ret, socklen_t *ret_length,
-	struct error *ret_error)
-{
-	char host[ADDRESS_TEXT_MAX + 2];
-	const char *colon = strrchr(text, ':');
-	bool brackets = text[0] == '[';
-	size_t n = colon ? (size_t)(colon - text) : 0;
-	struct address a;
-	char *end = NULL;
-	unsigned long port = 0;
-
-	if (colon && colon[1] >= '0' && colon[1] <= '9')
-		port = strtoul(colon + 1, &end, 10);
-	if (n == 0 || n >= sizeof(host) || !end || *end || port < 1 || port > 65535 ||
-		(brackets && (n < 2 || text[n - 1] != ']')))
-		goto refused;
-	memcpy(host, text, n);
-	host[n - (brackets ? 1 : 0)] = '\0';
-	if (address_parse(host + (brackets ? 1 : 0), &a, NULL) < 0 ||
-		brackets != (a.family == ADDRESS_FAMILY_IPV6))
-		goto refused;
-
-	*ret = (struct sockaddr_storage){0};
-	if (brackets) {
-		struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)ret;
-
-		in6->sin6_family = AF_INET6;
-		in6->sin6_port = htons((uint16_t)port);
-		memcpy(&in6->sin6_addr, a.bytes, 16);
-		*ret_length = sizeof(*in6);
-	} else {
-		struct sockaddr_in *in = (struct sockaddr_in *)ret;
-
-		in->sin_family = AF_INET;
-		in->sin_port = htons((uint16_t)port);
-		memcpy(&in->sin_addr, a.bytes, 4);
-		*ret_length = sizeof(*in);
-	}
-	return 0;
-
-refused:
-	return error_set(ret_error, EINVAL,
-		"status: listen on \"%s\": expected ADDRESS:PORT, such as 127.0.0.1:9479 or "
-		"[::1]:9479",
-		text);
-}
-
-int listen_tcp(const char *address_port, struct error *ret_error)
-{
-	_cleanup_close_ int fd = -1;
-	struct sockaddr_storage address;
-	socklen_t length = 0;
-	const int on = 1;
-	int r;
-
-	r = tcp_address(address_port, &address, &length, ret_error);
-	if (r < 0)
-		return r;
-	fd = socket(address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd < 0)
-		return error_set_errno(ret_error, errno, "status: socket");
-	(void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-	(void)setsockopt(fd, IPPROTO_IP, IP_FREEBIND, &on, sizeof(on));
-	if (address.ss_family == AF_INET6)
-		(void)setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on));
-	if (bind(fd, (const struct sockaddr *)&address, length) < 0)
-		return error_set_errno(ret_error, errno, "status: bind %s", address_port);
-	if (listen(fd, LISTEN_BACKLOG) < 0)
-		return error_set_errno(ret_error, errno, "status: listen %s", address_port);
-	return TAKE_FD(fd);
 }
 
 /* ---- sockets of a socket unit ---- */

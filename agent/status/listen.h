@@ -26,17 +26,10 @@ int listen_unix(
 /* Removes the socket file if it still is the one that was made. */
 void listen_unix_remove(const char *path, const struct listen_file *file);
 
-/*
- * A listening TCP socket at "ADDRESS:PORT", an IPv6 address in brackets. The address may be one
- * that the host does not have yet. Returns the descriptor, owned by the caller, or negative errno
- * with the text.
- */
-int listen_tcp(const char *address_port, struct error *ret_error);
-
 /* What a socket unit has passed on, one of a kind at most. Owned; -1: none. */
 struct listen_passed {
 	int unix_fd; /* instead of listen_unix(); its file is systemd's, not to be removed */
-	int tcp_fd;  /* instead of listen_tcp() */
+	int tcp_fd;  /* instead of tcp_listen() */
 };
 
 #define LISTEN_PASSED_NONE                  \

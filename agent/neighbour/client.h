@@ -1,0 +1,50 @@
+#ifndef REDSHANK_NEIGHBOUR_CLIENT_H
+#define REDSHANK_NEIGHBOUR_CLIENT_H
+/*
+ * What we ask of neighbours: a report of each, once a second, and grants. libcurl on an event loop,
+ * over connections that are kept alive; which loop is neighbour.h's affair.
+ */
+#include <systemd/sd-event.h>
+
+#include "agent/core/shed.h"
+#include "agent/neighbour/message.h"
+#include "agent/neighbour/pins.h"
+
+#define CLIENT_ERROR_MAX 160
+
+struct client;
+
+struct client_ops {
+	/* A report has come, and it is `member`'s of `pins`; the callee's to free. `asked` is
+	 * before its request was sent. */
+	void (*report)(void *userdata, const struct pins *pins, size_t member,
+		struct message_report *report, struct monotime asked);
+	/* None has. */
+	void (*failed)(void *userdata, const struct pins *pins, size_t member, const char *text);
+	/* A call was answered; what failed to be is not told. */
+	void (*answered)(void *userdata, uint64_t id, const struct shed_answer *answer);
+	void *userdata;
+};
+
+/* Asks for a grant, or gives it back. */
+struct client_call {
+	uint64_t id; /* of the caller's, handed back */
+	bool give_back;
+	struct message_grant grant;
+	char member[MESSAGE_NODE_MAX];
+};
+
+/* 0 or negative errno. */
+int client_new(struct client **ret, sd_event *event, const struct client_ops *ops);
+void client_free(struct client *c); /* NULL is fine */
+DEFINE_CLEANUP_PTR(struct client *, client_free)
+
+/* From now on these are whom to ask, over connections that are made anew; calls under way are
+ * dropped. `site` is what reports must say; only their texts are kept. 0 or negative errno: then
+ * nobody is asked. */
+int client_use(struct client *c, struct pins *pins, const char *site);
+/* Sends it now. What cannot be sent (an unknown member, too many under way) is dropped: who wants
+ * it calls again. */
+void client_call(struct client *c, const struct client_call *call);
+
+#endif
