@@ -100,6 +100,9 @@ struct server {
 	struct connection connections[CONNECTIONS_MAX];
 };
 
+/* What a GET has for its exchange. */
+static char get_seen;
+
 static void pass(struct server *s);
 
 /* ---- texts ---- */
@@ -294,6 +297,17 @@ static struct connection *connection_of(struct MHD_Connection *mhd)
 	return info ? info->socket_context : NULL;
 }
 
+/* An answer to the headers alone would end the connection: it takes a second call. */
+static enum MHD_Result on_get(
+	struct server *s, struct MHD_Connection *mhd, size_t *n, void **request)
+{
+	if (*request && *n == 0)
+		return answer_report(s, mhd);
+	*request = &get_seen;
+	*n = 0;
+	return MHD_YES;
+}
+
 static enum MHD_Result on_request(void *userdata, struct MHD_Connection *mhd, const char *url,
 	const char *method, const char *version, const char *upload_data, size_t *upload_data_size,
 	void **request)
@@ -309,7 +323,7 @@ static enum MHD_Result on_request(void *userdata, struct MHD_Connection *mhd, co
 	}
 	if (strcmp(url, "/v1/report") == 0) {
 		if (strcmp(method, MHD_HTTP_METHOD_GET) == 0)
-			return answer_report(s, mhd);
+			return on_get(s, mhd, upload_data_size, request);
 		return answer_error(
 			s, mhd, MHD_HTTP_METHOD_NOT_ALLOWED, "GET", "only GET is allowed here");
 	}
@@ -329,7 +343,7 @@ static void on_completed(void *userdata, struct MHD_Connection *mhd, void **requ
 	enum MHD_RequestTerminationCode code)
 {
 	struct connection *c = connection_of(mhd);
-	struct exchange *e = *request;
+	struct exchange *e = *request == &get_seen ? NULL : *request;
 
 	*request = NULL;
 	if (c) {
@@ -696,7 +710,7 @@ static int start_daemon(struct server *s, bool plain)
 	unsigned flags = MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_USE_ERROR_LOG |
 			 MHD_ALLOW_SUSPEND_RESUME | (plain ? 0 : MHD_USE_TLS);
 	const struct MHD_OptionItem tls[] = {
-		{MHD_OPTION_HTTPS_CERT_CALLBACK, (intptr_t)no_certificate, NULL},
+		{MHD_OPTION_HTTPS_CERT_CALLBACK, 0, (void *)no_certificate},
 		{MHD_OPTION_HTTPS_PRIORITIES, 0,
 			(char[]){"NORMAL:-VERS-ALL:+VERS-TLS1.3:+VERS-TLS1.2"}},
 		{MHD_OPTION_END, 0, NULL},
