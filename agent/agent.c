@@ -16,7 +16,6 @@
 #include "agent/agent.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -31,10 +30,6 @@
 #include "agent/system/notify.h"
 #include "agent/system/units.h"
 #include "agent/view.h"
-
-#define AGENT_EVENTS_AT_ONCE 1024
-#define AGENT_STARVED_MS 10
-#define AGENT_STARVED_SAY_US 60000000
 
 const char *agent_check_reason(void *userdata, size_t service, size_t check)
 {
@@ -247,40 +242,6 @@ static void agent_raise_limits(void)
 	(void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
 }
 
-/* The loop's queue of what has happened grows when more happens at once than ever before, which is
- * when a host fails and memory may be short. So it is made to grow now: it never shrinks
- * (prioq_put() of systemd). Best effort. */
-static void agent_reserve_loop(struct agent *a)
-{
-	sd_event_source *sources[AGENT_EVENTS_AT_ONCE] = {NULL};
-
-	for (size_t i = 0; i < ELEMENTSOF(sources); i++)
-		if (sd_event_add_defer(a->event, &sources[i], NULL, NULL) < 0)
-			break;
-	for (size_t i = 0; i < ELEMENTSOF(sources); i++)
-		sd_event_source_disable_unref(sources[i]);
-}
-
-/* Runs until told to stop. Without memory the loop itself may give up: then it is run again, after
- * a moment, since it keeps what has happened. */
-static int agent_loop(struct agent *a)
-{
-	struct monotime said = MONOTIME_ZERO;
-
-	for (;;) {
-		int r = sd_event_loop(a->event);
-
-		if (r != -ENOMEM)
-			return r;
-		if (monotime_since_us(said, clock_monotime()) > AGENT_STARVED_SAY_US) {
-			event_say(LOG_ERR, EVENT_AGENT_TROUBLE, NULL,
-				"no memory: the agent looks again every %d ms", AGENT_STARVED_MS);
-			said = clock_monotime();
-		}
-		(void)poll(NULL, 0, AGENT_STARVED_MS);
-	}
-}
-
 static int agent_init(struct agent *a)
 {
 	const struct apply_ops apply_ops = {
@@ -304,7 +265,9 @@ static int agent_init(struct agent *a)
 	r = sd_event_default(&a->event);
 	if (r < 0)
 		return r;
-	agent_reserve_loop(a);
+	r = loop_new(&a->loop, a->event);
+	if (r < 0)
+		return r;
 	r = agent_add_signals(a);
 	if (r < 0)
 		return r;
@@ -378,6 +341,7 @@ static void agent_done(struct agent *a)
 	tally_free(a->tally);
 	sd_event_source_disable_unref(a->deadline);
 	sd_event_source_disable_unref(a->stop_timer);
+	loop_free(a->loop);
 	sd_event_unref(a->event);
 	config_free(a->config);
 	free(a->config_path);
@@ -399,7 +363,7 @@ int agent_run(const char *config_path, struct config *config)
 		"redshankd " REDSHANK_VERSION " starts on %s", config->node);
 	r = agent_init(&a);
 	if (r >= 0)
-		r = agent_loop(&a);
+		r = loop_run(a.loop);
 	if (r < 0)
 		event_say(LOG_ERR, EVENT_AGENT_TROUBLE, NULL, "cannot go on: %s", strerror(-r));
 	return r;

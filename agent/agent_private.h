@@ -12,6 +12,7 @@
 #include "agent/checks.h"
 #include "agent/control.h"
 #include "agent/core/engine.h"
+#include "agent/loop.h"
 #include "agent/repair.h"
 #include "agent/status/document.h"
 #include "agent/status/http.h"
@@ -21,6 +22,7 @@
 
 struct agent {
 	sd_event *event;
+	struct loop *loop;
 	char *config_path;
 	struct config *config;
 	struct engine *engine;

@@ -82,7 +82,12 @@ static void agent_metrics(void *userdata, struct metrics_facts *ret)
 {
 	struct agent *a = userdata;
 
-	*ret = (struct metrics_facts){.document = agent_facts(a), .tally = a->tally};
+	*ret = (struct metrics_facts){
+		.document = agent_facts(a),
+		.tally = a->tally,
+		.turns = &loop_view(a->loop)->turns,
+		.lateness = &loop_view(a->loop)->lateness,
+	};
 }
 
 static bool agent_health(void *userdata, char text[HTTP_HEALTH_MAX])

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "agent/base/clock.h"
+#include "agent/bird/apply_explain.h"
 #include "agent/status/metrics_process.h"
 
 #define METRICS_MAX (64U * 1024 * 1024)
@@ -105,6 +106,35 @@ static void put_start_time(const struct metrics_item *i)
 		metrics_sample_us(i->w, us);
 }
 
+static void put_histogram(const struct metrics_item *i, const struct histogram *h)
+{
+	if (h)
+		metrics_sample_histogram(i->w, h);
+}
+
+static void put_turns(const struct metrics_item *i)
+{
+	put_histogram(i, i->facts->turns);
+}
+
+static void put_lateness(const struct metrics_item *i)
+{
+	put_histogram(i, i->facts->lateness);
+}
+
+static void put_config_error(const struct metrics_item *i)
+{
+	put_value(i, i->facts->document.config_error && i->facts->document.config_error[0]);
+}
+
+static void put_config_loaded(const struct metrics_item *i)
+{
+	struct walltime loaded = clock_wall_of(i->facts->document.config_loaded);
+
+	if (loaded.us > 0)
+		metrics_sample_us(i->w, (uint64_t)loaded.us);
+}
+
 static void put_requests(const struct metrics_item *i)
 {
 	for (size_t k = 0; k < i->facts->n_requests; k++) {
@@ -169,6 +199,21 @@ static void put_bird_sessions_up(const struct metrics_item *i)
 {
 	if (bird_is_up(i))
 		put_value(i, bird(i)->sessions_up);
+}
+
+#define METRICS_SESSIONS_MAX 64 /* a route server has thousands */
+
+static void put_bird_session(const struct metrics_item *i)
+{
+	struct apply_explained_session session;
+
+	for (size_t n = 0; bird_is_up(i) && n < METRICS_SESSIONS_MAX &&
+			   apply_explain_session(i->facts->document.apply, n, &session);
+		n++) {
+		metrics_labels_clear(i->w);
+		metrics_label(i->w, "session", session.name);
+		put_value(i, session.up);
+	}
 }
 
 static void put_bird_alarm(const struct metrics_item *i)
@@ -422,6 +467,15 @@ static const struct metrics_row {
 	GAUGE("process_max_fds", AGENT, put_max_fds, "How many file descriptors may be open."),
 	GAUGE("process_start_time_seconds", AGENT, put_start_time,
 		"When the agent started, in seconds since 1970."),
+	HISTOGRAM("loop_turn_duration_seconds", AGENT, put_turns,
+		"How long the turns of the agent's loop took, for which a death may have to wait."),
+	HISTOGRAM("loop_lateness_seconds", AGENT, put_lateness,
+		"How late a timer fired that looks once a second."),
+	GAUGE("config_error", AGENT, put_config_error,
+		"1: the configuration was refused when it was read last, and what ran keeps "
+		"running."),
+	GAUGE("config_loaded_time_seconds", AGENT, put_config_loaded,
+		"When the configuration that runs was read, in seconds since 1970."),
 	COUNTER("http_requests", AGENT, put_requests, "Requests that the status server answered."),
 	COUNTER("metrics_renders", AGENT, put_renders, "How often these metrics were rendered."),
 	COUNTER("metrics_render_seconds", AGENT, put_render_time,
@@ -433,6 +487,8 @@ static const struct metrics_row {
 	GAUGE("bird_sessions", AGENT, put_bird_sessions, "BGP sessions that match bird.sessions."),
 	GAUGE("bird_sessions_established", AGENT, put_bird_sessions_up,
 		"How many of the BGP sessions are established."),
+	GAUGE("bird_session_up", AGENT, put_bird_session,
+		"1: this session is established, for the first 64 of them."),
 	GAUGE("bird_alarm", AGENT, put_bird_alarm, "1: BIRD refuses its configuration."),
 	GAUGE("bird_warnings", AGENT, put_bird_warnings,
 		"What about the configuration of BIRD will hurt, by kind."),

@@ -19,6 +19,7 @@ struct metrics_requests {
 struct metrics_facts {
 	struct document_facts document;
 	const struct tally *tally;
+	const struct histogram *turns, *lateness; /* of the loop; NULL: not measured */
 	const struct metrics_requests *requests;
 	size_t n_requests;
 	uint64_t renders,

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "agent/base/clock.h"
+#include "agent/bird/apply_explain.h"
 #include "agent/status/metrics.h"
 
 #define MANY 5000
@@ -50,6 +51,20 @@ const struct apply_status *apply_status(const struct apply *a)
 	return &fake_status;
 }
 
+static size_t n_fake_sessions;
+
+/* The first is down. */
+bool apply_explain_session(const struct apply *a, size_t index, struct apply_explained_session *ret)
+{
+	static char name[32];
+
+	if (index >= n_fake_sessions)
+		return false;
+	(void)snprintf(name, sizeof(name), "upstream%zu", index);
+	*ret = (struct apply_explained_session){.name = name, .up = index > 0};
+	return true;
+}
+
 static const struct probe_type type_tcp = {.name = "tcp"}, type_dns = {.name = "dns"};
 static struct config_prefix configured_prefixes[MANY];
 static struct config_check configured_checks[] = {{.name = (char *)"port", .type = &type_tcp},
@@ -85,7 +100,7 @@ static void setup(void)
 	fake_status = (struct apply_status){.link = APPLY_LINK_UP, .version = "2.0.12"};
 	fake_check = (struct check){.state = CHECK_STATE_UP};
 	fake_health = SERVICE_HEALTH_HEALTHY;
-	n_fake_warnings = 0;
+	n_fake_warnings = n_fake_sessions = 0;
 	configured.node = (char *)"edge1";
 	ck_assert_int_eq(tally_new(&tally, &configured, NULL), 0);
 	facts = (struct metrics_facts){
@@ -140,6 +155,52 @@ static char *family_of(const char *text, const char *family)
 
 #define DNS "service=\"dns\",prefix=\"10.0.0.0/32\""
 #define WEB "service=\"web\",prefix=\"10.0.0.1/32\""
+
+/* By name, but no more series than a bound. */
+START_TEST (sessions) {
+	char *text, *found;
+
+	n_fake_sessions = 2;
+	EXPECT_FAMILY("bird_session_up", "# TYPE redshank_bird_session_up gauge\n"
+					 "redshank_bird_session_up{session=\"upstream0\"} 0\n"
+					 "redshank_bird_session_up{session=\"upstream1\"} 1\n");
+	n_fake_sessions = 1000;
+	text = make_as(METRICS_TEXT);
+	found = family_of(text, "redshank_bird_session_up");
+	ck_assert_ptr_nonnull(strstr(found, "{session=\"upstream63\"}"));
+	ck_assert_ptr_null(strstr(found, "{session=\"upstream64\"}"));
+	free(found);
+	free(text);
+	fake_status.link = APPLY_LINK_AWAY;
+	EXPECT_FAMILY("bird_session_up", "# TYPE redshank_bird_session_up gauge\n");
+}
+END_TEST
+
+START_TEST (the_loop_and_the_configuration) {
+	struct histogram turns = {.count = 0};
+
+	histogram_add(&turns, 20000);
+	facts.turns = &turns;
+	facts.document.config_error = "redshank.json:1:2: no";
+	facts.document.config_loaded = clock_monotime();
+	EXPECT_FAMILY(
+		"config_error", "# TYPE redshank_config_error gauge\nredshank_config_error 1\n");
+	EXPECT_FAMILY("loop_lateness_seconds", "# TYPE redshank_loop_lateness_seconds histogram\n");
+	EXPECT_FAMILY("loop_turn_duration_seconds",
+		"# TYPE redshank_loop_turn_duration_seconds histogram\n"
+		"redshank_loop_turn_duration_seconds_bucket{le=\"0.0005\"} 0\n"
+		"redshank_loop_turn_duration_seconds_bucket{le=\"0.001\"} 0\n"
+		"redshank_loop_turn_duration_seconds_bucket{le=\"0.005\"} 0\n"
+		"redshank_loop_turn_duration_seconds_bucket{le=\"0.01\"} 0\n"
+		"redshank_loop_turn_duration_seconds_bucket{le=\"0.05\"} 1\n"
+		"redshank_loop_turn_duration_seconds_bucket{le=\"0.1\"} 1\n"
+		"redshank_loop_turn_duration_seconds_bucket{le=\"0.5\"} 1\n"
+		"redshank_loop_turn_duration_seconds_bucket{le=\"2.5\"} 1\n"
+		"redshank_loop_turn_duration_seconds_bucket{le=\"+Inf\"} 1\n"
+		"redshank_loop_turn_duration_seconds_sum 0.02\n"
+		"redshank_loop_turn_duration_seconds_count 1\n");
+}
+END_TEST
 
 START_TEST (prefixes) {
 	fake_prefixes[1].wanted = PREFIX_WANTED_DEMOTE;
@@ -464,6 +525,8 @@ int main(void)
 	int failed;
 
 	tcase_add_checked_fixture(tests, setup, teardown);
+	tcase_add_test(tests, sessions);
+	tcase_add_test(tests, the_loop_and_the_configuration);
 	tcase_add_test(tests, prefixes);
 	tcase_add_test(tests, unknown_has_no_sample);
 	tcase_add_test(tests, checks_are_counted);

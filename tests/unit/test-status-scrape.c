@@ -14,6 +14,7 @@
 
 #include "agent/base/buffer.h"
 #include "agent/base/clock.h"
+#include "agent/bird/apply_explain.h"
 #include "agent/status/http.h"
 
 #define PREFIXES 4000
@@ -52,6 +53,11 @@ size_t apply_warnings(const struct apply *a, const struct advise_warning **ret)
 const struct apply_status *apply_status(const struct apply *a)
 {
 	return &fake_status;
+}
+
+bool apply_explain_session(const struct apply *a, size_t index, struct apply_explained_session *ret)
+{
+	return false;
 }
 
 static struct config_prefix prefixes[PREFIXES];
