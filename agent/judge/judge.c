@@ -120,9 +120,13 @@ static enum judge_level worse(enum judge_level a, enum judge_level b)
 
 enum judge_level judge_service_level(const json_t *service, const json_t *bird)
 {
+	const json_t *memo = json_object_get(service, JUDGE_MEMO);
 	enum judge_level level = judge_health_level(service);
 	const char *name;
 	json_t *item;
+
+	if (json_is_integer(memo))
+		return (enum judge_level)json_integer_value(memo);
 
 	json_object_foreach (json_object_get(service, "checks"), name, item)
 		level = worse(level, judge_check_level(service, item));

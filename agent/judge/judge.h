@@ -37,6 +37,10 @@ enum judge_prefix {
 const char *judge_text(const json_t *object, const char *key);
 bool judge_is(const json_t *object, const char *key, const char *text);
 
+/* A key that no document has: what judge_service_level() said of the service, as a number, kept by
+ * who asks several times. */
+#define JUDGE_MEMO "judged"
+
 enum judge_prefix judge_prefix(const json_t *prefix, const json_t *bird);
 enum judge_level judge_prefix_level(enum judge_prefix what);
 enum judge_level judge_health_level(const json_t *service);

@@ -284,6 +284,7 @@ enum render_at {
 	RENDER_PREFIX,
 	RENDER_CHECK,
 	RENDER_VERDICT,
+	RENDER_RELEASE,
 	RENDER_END,
 };
 
@@ -433,8 +434,11 @@ static void render_next(struct document_render *r)
 		return;
 	case RENDER_VERDICT:
 		judged_put_verdict(&r->judged, &r->d.json);
-		judged_done(&r->judged);
-		r->at = RENDER_END;
+		r->at = RENDER_RELEASE;
+		return;
+	case RENDER_RELEASE:
+		if (!judged_release(&r->judged))
+			r->at = RENDER_END;
 		return;
 	case RENDER_END:
 		return;
@@ -442,10 +446,17 @@ static void render_next(struct document_render *r)
 	abort();
 }
 
+/* It goes over all of a service, or of them all. */
+static bool is_whole(enum render_at at)
+{
+	return at == RENDER_HEAD || at == RENDER_VERDICT || at == RENDER_RELEASE;
+}
+
 int document_render_step(struct document_render *r, const struct document_facts *facts,
 	uint64_t budget_us, char **ret_text, size_t *ret_length)
 {
 	struct monotime began = clock_monotime();
+	enum render_at at;
 	unsigned n = 0;
 
 	r->d.facts = facts;
@@ -454,8 +465,9 @@ int document_render_step(struct document_render *r, const struct document_facts 
 			(r->revision != facts->revision && r->again++ < RENDER_AGAIN_MAX)))
 		r->at = RENDER_BEGIN;
 	while (r->at != RENDER_END) {
+		at = r->at;
 		render_next(r);
-		if (++n % RENDER_ITEMS == 0 &&
+		if ((++n % RENDER_ITEMS == 0 || is_whole(at) || is_whole(r->at)) &&
 			monotime_since_us(began, clock_monotime()) >= budget_us)
 			return 1;
 	}

@@ -89,6 +89,14 @@ void judged_init(struct judged *j, const struct document_facts *facts)
 	put(j->document, "services", json_object());
 }
 
+bool judged_release(struct judged *j)
+{
+	json_t *services = json_object_get(j->document, "services");
+	void *first = json_object_iter(services);
+
+	return first && json_object_del(services, json_object_iter_key(first)) == 0;
+}
+
 void judged_done(struct judged *j)
 {
 	json_decref(j->document);
@@ -163,7 +171,10 @@ static void put_level(struct json_writer *w, const json_t *judged, enum judge_le
 
 void judged_put_service(struct judged *j, struct json_writer *w, json_t *service)
 {
-	put_level(w, service, judge_service_level(service, json_object_get(j->document, "bird")));
+	enum judge_level level = judge_service_level(service, json_object_get(j->document, "bird"));
+
+	put_level(w, service, level);
+	put(service, JUDGE_MEMO, json_integer(level));
 }
 
 void judged_put_prefix(struct judged *j, struct json_writer *w, json_t *service, const char *name)

@@ -26,6 +26,8 @@ void judged_add_check(
 void judged_put_service(struct judged *j, struct json_writer *w, json_t *service);
 void judged_put_prefix(struct judged *j, struct json_writer *w, json_t *service, const char *name);
 void judged_put_check(struct judged *j, struct json_writer *w, json_t *service, const char *name);
+/* Lets go of one service, since to let go of many takes long. False: there is none any more. */
+bool judged_release(struct judged *j);
 /* The key `verdict`: after the last service. */
 void judged_put_verdict(struct judged *j, struct json_writer *w);
 
