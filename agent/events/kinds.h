@@ -2,7 +2,7 @@
 #define REDSHANK_EVENTS_KINDS_H
 /*
  * The kinds of events: X(NAME, WORD, MESSAGE_ID). The word is `event` in JSON and REDSHANK_EVENT in
- * the journal; the id is the journal's MESSAGE_ID, which systemd/redshank.catalog explains
+ * the journal; the id is the journal's MESSAGE_ID, which systemd/package/redshank.catalog explains
  * (systemd.journal-fields(7), https://systemd.io/CATALOG). A new kind gets a new random id
  * (`journalctl --new-id128`), an entry there, and a row in docs/status.md; unit-events-catalog
  * compares the three. A word and an id never change their meaning.
