@@ -20,7 +20,7 @@ static const struct repair_row {
 	const char *person;	     /* the unit's name follows, in the command */
 } rows[] = {
 	{"idle", TEXT_PLAIN, "", " is restarted when it fails", false, false, NULL},
-	{"waiting", TEXT_YELLOW, "", " is looked at", false, true, NULL},
+	{"waiting", TEXT_YELLOW, "", " waits", false, true, NULL},
 	{"asking", TEXT_YELLOW, "systemd is asked what ", " does", false, false, NULL},
 	{"restarting", TEXT_YELLOW, "systemd starts ", "", false, false, NULL},
 	{"held", TEXT_YELLOW, "", " is not restarted while it is drained or the server frozen",
@@ -28,8 +28,7 @@ static const struct repair_row {
 	{"stopped", TEXT_YELLOW, "", " was stopped, or ended with success, and is left so", true,
 		false, "systemctl start"},
 	{"left", TEXT_YELLOW, "", " is left to systemd", true, true, NULL},
-	{"exhausted", TEXT_RED, "restarts of ",
-		" did not help; none before its limit is over:", false, true, "systemctl status"},
+	{"exhausted", TEXT_RED, "restarts of ", " did not help", false, true, "systemctl status"},
 	{"unknown", TEXT_RED, "systemd does not answer about ", "", true, true, NULL},
 	{"missing", TEXT_RED, "systemd has no unit that can be started called ", "", true, true,
 		"systemctl status"},
@@ -50,10 +49,10 @@ static void say_next(struct buffer *b, const json_t *repair, int64_t now_ms)
 	int64_t at = text_parse_time_ms(explain_text(repair, "next"));
 
 	if (at < 0) {
-		(void)buffer_printf(b, " again when its checks stop rising");
+		(void)buffer_printf(b, ", again when its checks stop rising");
 		return;
 	}
-	(void)buffer_printf(b, " again in ");
+	(void)buffer_printf(b, ", again in ");
 	explain_say_span(b, at - now_ms);
 }
 
@@ -69,7 +68,7 @@ void status_print_repair(FILE *out, const json_t *service, const struct status_v
 	if (!json_is_object(repair) || (!always && explain_is(repair, "state", "idle")))
 		return;
 	buffer_init(&b, REPAIR_LINE_MAX);
-	(void)buffer_printf(&b, "repair: %s%s%s", row ? row->before : "", unit,
+	(void)buffer_printf(&b, "repair: %s%s%s%s", row ? row->before : "", unit, row ? "" : " ",
 		row ? row->behind : explain_text(repair, "state"));
 	if (row && row->quotes && text[0])
 		(void)buffer_printf(&b, " (%s)", text);

@@ -71,6 +71,7 @@ class Bench:
     PROGRAMS = {
         "engine": ["tests/scenario/property-engine.c", "tests/scenario/oracle.c"],
         "plan": ["tests/scenario/property-plan.c"],
+        "repair": ["tests/scenario/property-repair.c"],
     }
     DRIVER = "tests/scenario/property.c"
     STORYTELLER = "tests/scenario/scenario.c"
@@ -141,7 +142,8 @@ class Bench:
             return False, "does not compile"
         core = [mutated if name == fault.file else path for name, path in self.core.items()]
         self.spoilt |= self.tell_stories(core, fault.name)
-        program = "plan" if fault.file == "plan.c" else "engine"
+        own = fault.file.removesuffix(".c")
+        program = own if own in self.PROGRAMS else "engine"
         status, stderr = self.run(program, core, fault.name)
         return self.judge(status, stderr)
 

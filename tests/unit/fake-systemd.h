@@ -23,6 +23,8 @@
 struct fake_unit {
 	const char *id, *load, *active, *sub, *result;
 	uint32_t main_pid;
+	uint32_t job; /* id of a job that is queued */
+	uint64_t active_enter, active_exit, main_start, main_exit;
 };
 
 struct fake_systemd {
@@ -31,6 +33,13 @@ struct fake_systemd {
 	sd_bus *bus;
 	unsigned subscribed;
 	unsigned asked; /* properties read */
+	/* Orders: how often each came, for which unit, and what they are answered: an error's name,
+	 * or a job, whose end fake_end_job() tells. */
+	unsigned started, restarted;
+	char ordered[64], mode[16];
+	const char *error;
+	bool silent; /* answers nothing at all */
+	uint32_t job;
 	struct fake_unit units[4];
 };
 
@@ -74,6 +83,47 @@ static int fake_get(sd_bus *bus, const char *path, const char *interface, const 
 	return sd_bus_message_append(reply, "s", value);
 }
 
+static int fake_get_time(sd_bus *bus, const char *path, const char *interface, const char *property,
+	sd_bus_message *reply, void *userdata, sd_bus_error *ret_error)
+{
+	const struct fake_unit *u = userdata;
+	uint64_t value = strcmp(property, "ActiveEnterTimestampMonotonic") == 0	 ? u->active_enter
+			 : strcmp(property, "ActiveExitTimestampMonotonic") == 0 ? u->active_exit
+			 : strcmp(property, "ExecMainStartTimestampMonotonic") == 0 ? u->main_start
+										    : u->main_exit;
+
+	return sd_bus_message_append(reply, "t", value);
+}
+
+static int fake_get_job(sd_bus *bus, const char *path, const char *interface, const char *property,
+	sd_bus_message *reply, void *userdata, sd_bus_error *ret_error)
+{
+	const struct fake_unit *u = userdata;
+
+	return sd_bus_message_append(reply, "(uo)", u->job, u->job ? "/some/job" : "/");
+}
+
+static int fake_order(sd_bus_message *m, void *userdata, sd_bus_error *ret_error)
+{
+	struct fake_systemd *f = userdata;
+	const char *unit, *mode;
+	char job[64];
+
+	ck_assert_int_ge(sd_bus_message_read(m, "ss", &unit, &mode), 0);
+	if (strcmp(sd_bus_message_get_member(m), "StartUnit") == 0)
+		f->started++;
+	else
+		f->restarted++;
+	(void)snprintf(f->ordered, sizeof(f->ordered), "%s", unit);
+	(void)snprintf(f->mode, sizeof(f->mode), "%s", mode);
+	if (f->silent)
+		return 1;
+	if (f->error)
+		return sd_bus_reply_method_errorf(m, f->error, "%s", "as the fake was told");
+	(void)snprintf(job, sizeof(job), "/org/freedesktop/systemd1/job/%u", ++f->job);
+	return sd_bus_reply_method_return(m, "o", job);
+}
+
 static int fake_subscribe(sd_bus_message *m, void *userdata, sd_bus_error *ret_error)
 {
 	struct fake_systemd *f = userdata;
@@ -88,6 +138,11 @@ static const sd_bus_vtable fake_unit_vtable[] = {
 	SD_BUS_PROPERTY("LoadState", "s", fake_get, 0, SD_BUS_VTABLE_PROPERTY_CONST),
 	SD_BUS_PROPERTY("ActiveState", "s", fake_get, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
 	SD_BUS_PROPERTY("SubState", "s", fake_get, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
+	SD_BUS_PROPERTY("Job", "(uo)", fake_get_job, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
+	SD_BUS_PROPERTY("ActiveEnterTimestampMonotonic", "t", fake_get_time, 0,
+		SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
+	SD_BUS_PROPERTY("ActiveExitTimestampMonotonic", "t", fake_get_time, 0,
+		SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
 	SD_BUS_VTABLE_END,
 };
 
@@ -95,13 +150,20 @@ static const sd_bus_vtable fake_service_vtable[] = {
 	SD_BUS_VTABLE_START(0),
 	SD_BUS_PROPERTY("MainPID", "u", fake_get, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
 	SD_BUS_PROPERTY("Result", "s", fake_get, 0, SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
+	SD_BUS_PROPERTY("ExecMainStartTimestampMonotonic", "t", fake_get_time, 0,
+		SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
+	SD_BUS_PROPERTY("ExecMainExitTimestampMonotonic", "t", fake_get_time, 0,
+		SD_BUS_VTABLE_PROPERTY_EMITS_CHANGE),
 	SD_BUS_VTABLE_END,
 };
 
 static const sd_bus_vtable fake_manager_vtable[] = {
 	SD_BUS_VTABLE_START(0),
 	SD_BUS_METHOD("Subscribe", "", "", fake_subscribe, 0),
+	SD_BUS_METHOD("StartUnit", "ss", "o", fake_order, 0),
+	SD_BUS_METHOD("TryRestartUnit", "ss", "o", fake_order, 0),
 	SD_BUS_SIGNAL("Reloading", "b", 0),
+	SD_BUS_SIGNAL("JobRemoved", "uoss", 0),
 	SD_BUS_VTABLE_END,
 };
 
@@ -223,6 +285,18 @@ static inline void fake_set(struct fake_systemd *f, size_t i, const char *active
 				 "org.freedesktop.systemd1.Unit", "ActiveState", "SubState", NULL),
 		0);
 	free(path);
+}
+
+/* Tells that the job that was given last has ended. */
+static inline void fake_end_job(struct fake_systemd *f, const char *result)
+{
+	char job[64];
+
+	(void)snprintf(job, sizeof(job), "/org/freedesktop/systemd1/job/%u", f->job);
+	ck_assert_int_ge(sd_bus_emit_signal(f->bus, "/org/freedesktop/systemd1",
+				 "org.freedesktop.systemd1.Manager", "JobRemoved", "uoss", f->job,
+				 job, f->ordered, result),
+		0);
 }
 
 #endif

@@ -610,8 +610,8 @@ static void start_unit(pid_t main_pid)
 {
 	ck_assert_int_ge(sd_event_new(&h.event), 0);
 	fake_init(&fake);
-	fake.units[0] = (struct fake_unit){
-		"nsd.service", "loaded", "active", "running", "success", (uint32_t)main_pid};
+	fake.units[0] = (struct fake_unit){"nsd.service", "loaded", "active", "running", "success",
+		(uint32_t)main_pid, 0, 0, 0, 0, 0};
 	fake_bus_start(&fake);
 	fake_join(&fake, h.event);
 	ck_assert_int_eq(units_new(&h.host.units, h.event, fake.address), 0);

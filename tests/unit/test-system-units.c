@@ -24,12 +24,12 @@ static void setup(void)
 	n_changed = 0;
 	ck_assert_int_ge(sd_event_new(&event), 0);
 	fake_init(&fake);
-	fake.units[0] =
-		(struct fake_unit){"nsd.service", "loaded", "active", "running", "success", 4242};
-	fake.units[1] =
-		(struct fake_unit){"real.service", "loaded", "active", "running", "success", 4343};
-	fake.units[2] =
-		(struct fake_unit){"gone.service", "not-found", "inactive", "dead", "success", 0};
+	fake.units[0] = (struct fake_unit){
+		"nsd.service", "loaded", "active", "running", "success", 4242, 0, 0, 0, 0, 0};
+	fake.units[1] = (struct fake_unit){
+		"real.service", "loaded", "active", "running", "success", 4343, 0, 0, 0, 0, 0};
+	fake.units[2] = (struct fake_unit){
+		"gone.service", "not-found", "inactive", "dead", "success", 0, 0, 0, 0, 0, 0};
 	fake_bus_start(&fake);
 	fake_join(&fake, event);
 	ck_assert_int_eq(units_new(&units, event, fake.address), 0);

@@ -1,0 +1,340 @@
+/* Repairs against a systemd that does as it is told: what is ordered, what each answer comes to,
+ * and that no answer at all stops nothing. */
+#include "agent/repair.h"
+
+#include <sys/mman.h>
+
+#include "agent/system/log.h"
+#include "agent/view.h"
+#include "tests/unit/fake-systemd.h"
+
+static sd_event *event;
+static struct fake_systemd fake;
+static struct units *units;
+static struct engine *engine;
+static struct config *config;
+static struct repairs *repairs;
+
+#define CHECKS                                                                                   \
+	"\"checks\": {\"process\": {\"type\": \"process\", \"unit\": \"nsd.service\", "          \
+	"\"interval\": \"10ms\", \"fast_interval\": \"10ms\", \"timeout\": \"10ms\", \"rise\": " \
+	"1}}"
+
+static struct config *load(const char *restart)
+{
+	char path[] = "/tmp/redshank-repair-XXXXXX";
+	int fd = mkstemp(path);
+	FILE *f = fdopen(fd, "w");
+	struct config *c = NULL;
+	struct problems problems;
+
+	ck_assert_ptr_nonnull(f);
+	(void)fprintf(f,
+		"{\"services\": {\"dns\": {\"prefixes\": {\"192.0.2.53/32\": 1}, " CHECKS
+		"%s%s}}}\n",
+		restart ? ", \"restart\": " : "", restart ? restart : "");
+	(void)fclose(f);
+	problems_init(&problems);
+	ck_assert_msg(config_load(path, probe_types, &c, &problems) == 0, "%s",
+		problems.n > 0 ? problems.items[0].text : "");
+	problems_done(&problems);
+	(void)unlink(path);
+	return c;
+}
+
+static void setup_with(const char *restart)
+{
+	struct engine_change *change;
+
+	config = load(restart);
+	engine = engine_new();
+	ck_assert_ptr_nonnull(engine);
+	ck_assert_int_eq(view_prepare(config, &change), 0);
+	engine_commit(engine, change);
+	ck_assert_int_eq(repairs_new(&repairs, event, units, engine, config), 0);
+}
+
+static void setup(void)
+{
+	log_init(LOG_CRIT, true);
+	ck_assert_int_ge(sd_event_new(&event), 0);
+	fake_init(&fake);
+	fake.units[0] = (struct fake_unit){
+		"nsd.service", "loaded", "failed", "failed", "signal", 0, 0, 20, 31, 15, 30};
+	fake_bus_start(&fake);
+	fake_join(&fake, event);
+	ck_assert_int_eq(units_new(&units, event, fake.address), 0);
+	setup_with(
+		"{\"unit\": \"nsd.service\", \"delay\": \"0ms\", \"limit\": 2, \"per\": \"1h\"}");
+}
+
+static void teardown(void)
+{
+	repairs_free(repairs);
+	engine_free(engine);
+	config_free(config);
+	units_free(units);
+	fake_done(&fake);
+	event = sd_event_unref(event);
+}
+
+static void speak(enum check_outcome outcome)
+{
+	engine_check_spoke(engine, 0, 0, outcome, clock_monotime());
+	(void)engine_decide(engine, clock_monotime());
+	repairs_look(repairs);
+}
+
+static struct repair_view view(void)
+{
+	struct repair_view v;
+
+	ck_assert(repairs_view(repairs, 0, &v));
+	return v;
+}
+
+static bool is_in(enum repair_state state)
+{
+	return view().repair->state == state;
+}
+
+static uint64_t next_ms(void)
+{
+	return monotime_since_us(clock_monotime(), view().repair->next) / 1000;
+}
+
+/* The bus is there: from the first look on it is asked, and tried again. */
+static void connect_bus(void)
+{
+	ck_assert(LOOP_UNTIL(event, fake.subscribed > 0, 3000));
+}
+
+START_TEST (a_failed_unit_is_started) {
+	connect_bus();
+	speak(CHECK_OUTCOME_GONE);
+	ck_assert_uint_eq(fake.asked, 0); /* nothing yet: a withdrawal may be due */
+	ck_assert(LOOP_UNTIL(event, fake.started == 1, 3000));
+	ck_assert_str_eq(fake.ordered, "nsd.service");
+	ck_assert_str_eq(fake.mode, "fail");
+	ck_assert(LOOP_UNTIL(event, is_in(REPAIR_STATE_RESTARTING), 1000));
+	LOOP_FOR(event, 50); /* the job's name has come */
+	fake_end_job(&fake, "done");
+	ck_assert(LOOP_UNTIL(event, is_in(REPAIR_STATE_WAITING), 3000));
+	ck_assert_int_eq(view().repair->last_result, REPAIR_RESULT_DONE);
+	ck_assert_uint_eq(view().results[REPAIR_RESULT_DONE], 1);
+	ck_assert_uint_gt(next_ms(), 1000);
+	speak(CHECK_OUTCOME_GOOD);
+	ck_assert(is_in(REPAIR_STATE_IDLE));
+	ck_assert_uint_eq(fake.started, 1);
+}
+END_TEST
+
+START_TEST (one_that_runs_is_restarted) {
+	fake.units[0] = (struct fake_unit){
+		"nsd.service", "loaded", "active", "running", "success", 7, 0, 20, 10, 15, 12};
+	connect_bus();
+	speak(CHECK_OUTCOME_BAD);
+	ck_assert(LOOP_UNTIL(event, fake.restarted == 1, 3000));
+	ck_assert_str_eq(fake.mode, "fail");
+	ck_assert_uint_eq(fake.started, 0);
+}
+END_TEST
+
+/* What systemd answers or says of the job, and what it comes to. */
+START_TEST (what_came_of_it) {
+	static const struct {
+		const char *error, *end;
+		enum repair_result result;
+		enum repair_state state;
+	} rows[] = {
+		{NULL, "failed", REPAIR_RESULT_FAILED, REPAIR_STATE_WAITING},
+		{NULL, "dependency", REPAIR_RESULT_FAILED, REPAIR_STATE_WAITING},
+		{NULL, "timeout", REPAIR_RESULT_TIMED_OUT, REPAIR_STATE_WAITING},
+		{NULL, "canceled", REPAIR_RESULT_CANCELLED, REPAIR_STATE_WAITING},
+		{NULL, "skipped", REPAIR_RESULT_REFUSED, REPAIR_STATE_WAITING},
+		{SD_BUS_ERROR_ACCESS_DENIED, NULL, REPAIR_RESULT_DENIED, REPAIR_STATE_DENIED},
+		{SD_BUS_ERROR_INTERACTIVE_AUTHORIZATION_REQUIRED, NULL, REPAIR_RESULT_DENIED,
+			REPAIR_STATE_DENIED},
+		{"org.freedesktop.systemd1.NoSuchUnit", NULL, REPAIR_RESULT_MISSING,
+			REPAIR_STATE_MISSING},
+		{"org.freedesktop.systemd1.UnitMasked", NULL, REPAIR_RESULT_MISSING,
+			REPAIR_STATE_MISSING},
+		{"org.freedesktop.systemd1.TransactionIsDestructive", NULL, REPAIR_RESULT_REFUSED,
+			REPAIR_STATE_WAITING},
+	};
+	size_t i = (size_t)_i;
+
+	ck_assert_uint_lt(i, ELEMENTSOF(rows));
+	fake.error = rows[i].error;
+	connect_bus();
+	speak(CHECK_OUTCOME_GONE);
+	ck_assert(LOOP_UNTIL(event, fake.started == 1, 3000));
+	if (rows[i].end) {
+		LOOP_FOR(event, 50);
+		fake_end_job(&fake, rows[i].end);
+	}
+	ck_assert(LOOP_UNTIL(event, is_in(rows[i].state), 3000));
+	ck_assert_int_eq(view().repair->last_result, rows[i].result);
+	ck_assert_uint_eq(view().results[rows[i].result], 1);
+	/* However often the checks speak, it is not tried before its time. */
+	for (int k = 0; k < 100; k++) {
+		speak(CHECK_OUTCOME_BAD);
+		(void)sd_event_run(event, 0);
+	}
+	LOOP_FOR(event, 100);
+	ck_assert_uint_eq(fake.started, 1);
+	ck_assert_uint_gt(next_ms(), 500);
+}
+END_TEST
+#define N_CAME 10
+
+START_TEST (left_alone) {
+	static const struct {
+		struct fake_unit unit;
+		enum repair_state state;
+	} rows[] = {
+		{{"nsd.service", "loaded", "inactive", "dead", "success", 0, 0, 20, 30, 15, 31},
+			REPAIR_STATE_STOPPED},
+		{{"nsd.service", "loaded", "failed", "failed", "exit-code", 0, 0, 20, 30, 15, 31},
+			REPAIR_STATE_STOPPED},
+		{{"nsd.service", "loaded", "failed", "failed", "signal", 0, 9, 20, 31, 15, 30},
+			REPAIR_STATE_LEFT},
+		{{"nsd.service", "loaded", "activating", "auto-restart", "signal", 0, 0, 20, 31, 15,
+			 30},
+			REPAIR_STATE_LEFT},
+		{{"nsd.service", "not-found", "inactive", "dead", "success", 0, 0, 0, 0, 0, 0},
+			REPAIR_STATE_MISSING},
+		{{"nsd.service", "masked", "inactive", "dead", "success", 0, 0, 0, 0, 0, 0},
+			REPAIR_STATE_MISSING},
+		{{NULL, NULL, NULL, NULL, NULL, 0, 0, 0, 0, 0, 0}, REPAIR_STATE_MISSING},
+	};
+
+	ck_assert_uint_lt((size_t)_i, ELEMENTSOF(rows));
+	fake.units[0] = rows[_i].unit;
+	connect_bus();
+	speak(CHECK_OUTCOME_GONE);
+	ck_assert(LOOP_UNTIL(event, is_in(rows[_i].state), 3000));
+	LOOP_FOR(event, 100);
+	ck_assert_uint_eq(fake.started + fake.restarted, 0);
+	ck_assert_uint_eq(repair_attempts(view().repair, clock_monotime()), 0);
+}
+END_TEST
+#define N_LEFT 7
+
+START_TEST (a_systemd_that_hangs) {
+	connect_bus();
+	ck_assert_int_eq(kill(fake.daemon, SIGSTOP), 0);
+	speak(CHECK_OUTCOME_GONE);
+	ck_assert(LOOP_UNTIL(event, is_in(REPAIR_STATE_ASKING), 1000));
+	/* A call is given up after 5 s; nothing waits for it meanwhile. */
+	ck_assert(LOOP_UNTIL(event, is_in(REPAIR_STATE_UNKNOWN), 8000));
+	ck_assert_uint_eq(repair_attempts(view().repair, clock_monotime()), 0);
+	ck_assert_int_eq(kill(fake.daemon, SIGCONT), 0);
+	ck_assert(LOOP_UNTIL(event, fake.started == 1, 5000));
+}
+END_TEST
+
+START_TEST (the_bus_goes_away_in_the_middle) {
+	connect_bus();
+	fake.silent = true;
+	speak(CHECK_OUTCOME_GONE);
+	ck_assert(LOOP_UNTIL(event, fake.started == 1, 3000));
+	fake_leave(&fake);
+	fake_bus_stop(&fake);
+	ck_assert(LOOP_UNTIL(event, is_in(REPAIR_STATE_WAITING), 3000));
+	ck_assert_int_eq(view().repair->last_result, REPAIR_RESULT_UNANSWERED);
+	ck_assert_uint_eq(repair_attempts(view().repair, clock_monotime()), 1);
+	fake.silent = false;
+	fake_bus_start(&fake);
+	fake_join(&fake, event);
+	ck_assert(LOOP_UNTIL(event, fake.started == 2, 8000));
+}
+END_TEST
+
+START_TEST (without_a_bus) {
+	fake_leave(&fake);
+	fake_bus_stop(&fake);
+	speak(CHECK_OUTCOME_GONE);
+	ck_assert(LOOP_UNTIL(event, is_in(REPAIR_STATE_UNKNOWN), 3000));
+	fake_bus_start(&fake);
+	fake_join(&fake, event);
+	ck_assert(LOOP_UNTIL(event, fake.started == 1, 8000));
+}
+END_TEST
+
+START_TEST (a_leaving_agent_begins_nothing) {
+	connect_bus();
+	speak(CHECK_OUTCOME_GONE);
+	repairs_stop(repairs);
+	LOOP_FOR(event, 100);
+	ck_assert_uint_eq(fake.started, 0);
+}
+END_TEST
+
+/* As agent_reload.c does it. */
+static void reload(const char *restart)
+{
+	struct config *new = load(restart), *old = config;
+	struct engine_change *change;
+	struct repairs_change *ours;
+
+	ck_assert_int_eq(view_prepare(new, &change), 0);
+	ck_assert_int_eq(repairs_prepare(repairs, new, &ours), 0);
+	engine_commit(engine, change);
+	config = new;
+	repairs_commit(repairs, new, ours);
+	config_free(old);
+	(void)engine_decide(engine, clock_monotime());
+	repairs_look(repairs);
+}
+
+START_TEST (a_reload_in_the_middle) {
+	struct repair_view v;
+
+	connect_bus();
+	speak(CHECK_OUTCOME_GONE);
+	ck_assert(LOOP_UNTIL(event, fake.started == 1, 3000));
+	LOOP_FOR(event, 50);
+	/* The same: the job is still ours. */
+	reload("{\"unit\": \"nsd.service\", \"delay\": \"0ms\", \"limit\": 2, \"per\": \"1h\"}");
+	ck_assert(is_in(REPAIR_STATE_RESTARTING));
+	fake_end_job(&fake, "failed");
+	ck_assert(LOOP_UNTIL(event, is_in(REPAIR_STATE_WAITING), 3000));
+	ck_assert_uint_eq(view().results[REPAIR_RESULT_FAILED], 1);
+	/* Another limit: the attempts count on. */
+	reload("{\"unit\": \"nsd.service\", \"delay\": \"0ms\", \"limit\": 1, \"per\": \"1h\"}");
+	ck_assert(LOOP_UNTIL(event, is_in(REPAIR_STATE_EXHAUSTED), 5000));
+	ck_assert_uint_eq(fake.started, 1);
+	ck_assert_uint_eq(view().results[REPAIR_RESULT_FAILED], 1);
+	/* Taken out of the configuration: nothing is left of it. */
+	reload(NULL);
+	ck_assert(!repairs_view(repairs, 0, &v));
+	LOOP_FOR(event, 50);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("agent-repair");
+	TCase *tc = tcase_create("repair");
+	SRunner *runner;
+	int failed;
+
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_set_timeout(tc, 30);
+	tcase_add_test(tc, a_failed_unit_is_started);
+	tcase_add_test(tc, one_that_runs_is_restarted);
+	tcase_add_loop_test(tc, what_came_of_it, 0, N_CAME);
+	tcase_add_loop_test(tc, left_alone, 0, N_LEFT);
+	tcase_add_test(tc, a_systemd_that_hangs);
+	tcase_add_test(tc, the_bus_goes_away_in_the_middle);
+	tcase_add_test(tc, without_a_bus);
+	tcase_add_test(tc, a_leaving_agent_begins_nothing);
+	tcase_add_test(tc, a_reload_in_the_middle);
+	suite_add_tcase(suite, tc);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_NORMAL);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
