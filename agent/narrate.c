@@ -112,7 +112,7 @@ static void narrate_check_reason(const struct narrate_facts *facts, const struct
 
 	if (check->state == CHECK_STATE_DOWN && check->good_streak > 0)
 		(void)buffer_printf(line, "rising, %u of %u good%s%s", check->good_streak,
-			check->settings.rise, *reason ? ": " : "", reason);
+			check_rise(check), *reason ? ": " : "", reason);
 	else
 		(void)buffer_append_string(line, reason);
 }
@@ -196,7 +196,8 @@ static bool narrate_follows(
 	       ((service->to == SERVICE_HEALTH_UNHEALTHY &&
 			prefix->reason == PREFIX_REASON_UNHEALTHY) ||
 		       (service->to == SERVICE_HEALTH_HEALTHY &&
-			       prefix->reason == PREFIX_REASON_HEALTHY));
+			       (prefix->reason == PREFIX_REASON_HEALTHY ||
+				       prefix->reason == PREFIX_REASON_RAMPING)));
 }
 
 void narrate_transitions(struct engine *engine, const struct narrate_facts *facts)

@@ -25,6 +25,13 @@ void check_init(struct check *c, const struct check_settings *settings, struct m
 	c->since = now;
 }
 
+unsigned check_rise(const struct check *c)
+{
+	bool first = !c->was_up && c->settings.first_rise > 0;
+
+	return first ? c->settings.first_rise : c->settings.rise;
+}
+
 static void check_record(struct check *c, enum check_outcome outcome)
 {
 	c->history = c->history << OUTCOME_BITS | (uint64_t)outcome;
@@ -52,14 +59,17 @@ static bool check_take_gone(struct check *c, struct monotime now)
 
 static bool check_take_good(struct check *c, enum check_state state, struct monotime now)
 {
-	if (c->good_streak < c->settings.rise)
+	unsigned rise = check_rise(c);
+
+	if (c->good_streak < rise)
 		c->good_streak++;
 	c->dead = false;
 
-	if (state == CHECK_STATE_DOWN && ++c->streak < c->settings.rise)
+	if (state == CHECK_STATE_DOWN && ++c->streak < rise)
 		return check_turn(c, CHECK_STATE_DOWN, now);
 
 	c->streak = 0;
+	c->was_up = true;
 	return check_turn(c, CHECK_STATE_UP, now);
 }
 
@@ -79,8 +89,10 @@ bool check_take(struct check *c, enum check_outcome outcome, bool prior, struct 
 	enum check_state state = c->state;
 
 	check_record(c, outcome);
-	if (state == CHECK_STATE_PENDING)
+	if (state == CHECK_STATE_PENDING) {
 		state = prior ? CHECK_STATE_UP : CHECK_STATE_DOWN;
+		c->was_up = prior;
+	}
 
 	switch (outcome) {
 	case CHECK_OUTCOME_UNKNOWN:

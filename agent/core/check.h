@@ -31,6 +31,8 @@ struct check_settings {
 	uint64_t fast_interval_ms; /* from start to start while undecided */
 	unsigned rise;		   /* good outcomes in a row that make it up, at least 1 */
 	unsigned fall;		   /* bad outcomes in a row that make it down, at least 1 */
+	unsigned first_rise;	   /* `rise` until it was up for the first time; 0: the same */
+	bool shared; /* asks for what every server depends on: may demote, not withdraw */
 };
 
 /* Outcomes kept for people to look at; the newest is the lowest pair of bits. */
@@ -39,6 +41,7 @@ struct check_settings {
 struct check {
 	struct check_settings settings;
 	enum check_state state;
+	bool was_up;	       /* once, since it was configured or before the agent began */
 	bool dead;	       /* down by a death, and nothing good was heard since */
 	unsigned streak;       /* outcomes in a row that speak against `state`; 0: settled */
 	unsigned good_streak;  /* good outcomes in a row, saturating at rise */
@@ -55,6 +58,9 @@ void check_init(struct check *c, const struct check_settings *settings, struct m
  * where it was not, so that it has to rise. Returns true when the state changed.
  */
 bool check_take(struct check *c, enum check_outcome outcome, bool prior, struct monotime now);
+
+/* Good outcomes in a row that make it up now: `rise` or `first_rise`. */
+unsigned check_rise(const struct check *c);
 
 /* True while the next outcome can change the state: run at fast_interval. */
 bool check_is_undecided(const struct check *c);

@@ -10,7 +10,11 @@
  * when stay as they were: a verdict that comes and goes within the window leaves no trace.
  *
  * The one function that changes what is wanted is prefix_turn(); each change goes into a bounded
- * ring of transitions, for the log and for those who watch.
+ * ring of transitions, for the log and for those who watch. What a prefix is announced with (its
+ * weight, GRACEFUL_SHUTDOWN) is prefix_dress()'s.
+ *
+ * What time alone changes (a step of a ramp, the end of a leaving or of a hold-down) each service
+ * knows the next moment of; the deadline is the first of these and the window's end.
  */
 #include "agent/core/engine.h"
 
@@ -35,7 +39,9 @@ struct engine {
 	struct inventory inventory;
 	struct transitions transitions;
 	uint64_t coalesce_ms;
-	struct monotime window; /* when it closes; never: no announcement waits */
+	struct monotime window;	  /* when it closes; never: no announcement waits */
+	struct monotime spread;	  /* when the start's spread is over; never: it is */
+	struct monotime deadline; /* as of the last decision */
 	bool stopping;
 	bool frozen;
 };
@@ -45,7 +51,7 @@ struct engine *engine_new(void)
 	struct engine *e = calloc(1, sizeof(*e));
 
 	if (e)
-		e->window = MONOTIME_NEVER;
+		e->window = e->spread = e->deadline = MONOTIME_NEVER;
 	return e;
 }
 
@@ -144,6 +150,30 @@ int engine_configure(struct engine *e, const struct engine_config *config, struc
 	return 0;
 }
 
+bool engine_change_drops(
+	const struct engine *e, const struct engine_change *change, size_t service, size_t prefix)
+{
+	const struct inventory_prefix *p = &e->inventory.services[service].prefixes[prefix];
+
+	return p->view.wanted != PREFIX_WANTED_WITHDRAW &&
+	       !inventory_has_prefix(&change->inventory, p->name);
+}
+
+struct guard_count engine_change_count(const struct engine *e, const struct engine_change *change)
+{
+	struct guard_count count = {0};
+
+	for (size_t i = 0; i < e->inventory.n_services; i++) {
+		const struct inventory_service *s = &e->inventory.services[i];
+
+		for (size_t k = 0; k < s->n_prefixes; k++) {
+			count.n_announced += s->prefixes[k].view.wanted != PREFIX_WANTED_WITHDRAW;
+			count.n_dropped += engine_change_drops(e, change, i, k);
+		}
+	}
+	return count;
+}
+
 static struct inventory_service *engine_service(const struct engine *e, size_t service)
 {
 	assert(service < e->inventory.n_services);
@@ -229,10 +259,41 @@ void engine_word(struct engine *e, size_t service, size_t prefix, enum prefix_wo
 	s->stale = true;
 }
 
+void engine_shed(struct engine *e, size_t service, size_t prefix, enum prefix_shed shed)
+{
+	struct inventory_service *s = engine_service(e, service);
+	struct inventory_prefix *p = service_prefix(s, prefix);
+
+	if (p->shed == shed)
+		return;
+	p->shed = shed;
+	s->stale = true;
+}
+
+void engine_permit(struct engine *e, size_t service, size_t prefix)
+{
+	struct inventory_service *s = engine_service(e, service);
+	struct inventory_prefix *p = service_prefix(s, prefix);
+
+	if (!p->view.asks_permit)
+		return;
+	p->permitted = true;
+	s->stale = true;
+}
+
 static void engine_judge_all(struct engine *e)
 {
 	for (size_t i = 0; i < e->inventory.n_services; i++)
 		e->inventory.services[i].stale = true;
+}
+
+void engine_spread(struct engine *e, uint64_t delay_ms, struct monotime now)
+{
+	for (size_t i = 0; i < e->inventory.n_services; i++)
+		if (service_was_announced(engine_service(e, i)))
+			return;
+	e->spread = monotime_add_ms(now, delay_ms);
+	engine_judge_all(e);
 }
 
 void engine_freeze(struct engine *e, bool frozen)
@@ -254,9 +315,10 @@ void engine_stop(struct engine *e)
 	engine_judge_all(e);
 }
 
-/* The only place where a service's health changes. */
-static void service_turn(
-	struct engine *e, size_t service, enum service_health health, struct monotime now)
+/* The only place where a service's health changes. What was well or suffered from a shared check
+ * only, and is unwell by itself now, has flapped. */
+static void service_turn(struct engine *e, size_t service, enum service_health health,
+	enum service_cause cause, struct monotime now)
 {
 	struct inventory_service *s = engine_service(e, service);
 	struct engine_transition transition = {
@@ -267,6 +329,10 @@ static void service_turn(
 		.when = now,
 	};
 
+	if (s->health != SERVICE_HEALTH_UNDECIDED && s->cause < SERVICE_CAUSE_CHECKS &&
+		cause >= SERVICE_CAUSE_CHECKS)
+		damping_flap(&s->hold_down, &s->damping, now);
+	s->cause = cause;
 	if (s->health == health)
 		return;
 	s->health = health;
@@ -313,60 +379,187 @@ static bool window_is_over(struct engine *e, struct monotime now)
 	return monotime_reached(e->window, now);
 }
 
+/* Where the ramp of a prefix stands. A freeze holds its step, too. */
+static void prefix_ramp(const struct engine *e, const struct inventory_service *s,
+	struct inventory_prefix *p, struct monotime now)
+{
+	if (s->slow_start.steps == 0 || p->weight_of_word)
+		p->ramps = false;
+	if (!p->ramps || e->frozen)
+		return;
+	p->ramp_step = ramp_step(&s->slow_start, p->ramp_started, now);
+	p->ramps = p->ramp_step < s->slow_start.steps;
+}
+
+/* It begins to be announced: at its own weight only where an operator wants it so at once. */
+static void prefix_ramp_begin(const struct inventory_service *s, struct inventory_prefix *p,
+	enum prefix_reason reason, struct monotime now)
+{
+	p->ramps = s->slow_start.steps > 0 && !p->weight_of_word && reason != PREFIX_REASON_FORCED;
+	p->ramp_step = 0;
+	p->ramp_started = now;
+}
+
+/* What is out is given the weight that it will come back with, so that BIRD has it loaded then. */
+static uint32_t prefix_weight(const struct inventory_service *s, const struct inventory_prefix *p)
+{
+	bool ramps = p->view.wanted == PREFIX_WANTED_ANNOUNCE
+			     ? p->ramps
+			     : s->slow_start.steps > 0 && !p->weight_of_word;
+	unsigned step = p->view.wanted == PREFIX_WANTED_ANNOUNCE ? p->ramp_step : 0;
+
+	if (p->view.graceful && s->leave.has_weight)
+		return s->leave.weight;
+	return ramps ? ramp_weight(&s->slow_start, p->own_weight, step) : p->own_weight;
+}
+
+/* The only place where changes what a prefix is announced with. */
+static bool prefix_dress(
+	const struct inventory_service *s, struct inventory_prefix *p, bool lingers)
+{
+	struct engine_prefix *view = &p->view;
+	bool graceful = view->graceful;
+	uint32_t weight = view->weight;
+
+	view->graceful = lingers && view->wanted == PREFIX_WANTED_ANNOUNCE;
+	view->weight = prefix_weight(s, p);
+	return view->graceful != graceful || view->weight != weight;
+}
+
+/* A permit is for one leaving, and for the reason for which it was asked. */
+static bool prefix_ask(struct inventory_prefix *p, bool asks, struct monotime now)
+{
+	bool changed = p->view.asks_permit != asks;
+
+	if (changed)
+		p->view.asks_since = asks ? now : MONOTIME_NEVER;
+	p->view.asks_permit = asks;
+	if (!asks)
+		p->permitted = false;
+	return changed;
+}
+
+static struct prefix_facts prefix_gather(const struct engine *e, const struct inventory_service *s,
+	struct inventory_prefix *p, struct monotime now)
+{
+	bool leaves = e->stopping || p->word == PREFIX_WORD_DRAINED;
+	bool announced = p->view.wanted != PREFIX_WANTED_WITHDRAW;
+	bool comes = p->view.wanted != PREFIX_WANTED_ANNOUNCE;
+
+	return (struct prefix_facts){
+		.stopping = e->stopping,
+		.word = p->word,
+		.lingers = leave_lingers(&s->leave, &p->leave, leaves, announced, now),
+		.address = p->address_check ? p->address : PREFIX_ADDRESS_PRESENT,
+		.health = s->health,
+		.cause = s->cause,
+		.all_spoken = service_has_spoken(s),
+		.spread = !monotime_is_never(e->spread),
+		.found = p->found,
+		.now = p->view.wanted,
+		.floored = s->floor > 0 && (!p->permitted || e->frozen),
+		.held_down = s->damping.suppressed,
+		.shed = p->shed,
+		.ramps = comes ? s->slow_start.steps > 0 && !p->weight_of_word : p->ramps,
+		.last_resort = p->last_resort,
+		.frozen = e->frozen,
+		.held = p->held,
+	};
+}
+
 static bool engine_judge_prefix(
-	struct engine *e, size_t service, size_t prefix, bool all_spoken, struct monotime now)
+	struct engine *e, size_t service, size_t prefix, struct monotime now)
 {
 	struct inventory_service *s = engine_service(e, service);
 	struct inventory_prefix *p = &s->prefixes[prefix];
-	struct prefix_facts facts = {
-		.stopping = e->stopping,
-		.word = p->word,
-		.address = p->address_check ? p->address : PREFIX_ADDRESS_PRESENT,
-		.health = s->health,
-		.dead = service_is_dead(&s->require, s->checks, s->n_checks),
-		.frozen = e->frozen,
-		.held = p->held,
-		.all_spoken = all_spoken,
-		.found = p->found,
-	};
-	struct prefix_verdict verdict = prefix_decide(&facts);
+	struct prefix_facts facts;
+	struct prefix_verdict verdict;
+	bool changed;
 
+	prefix_ramp(e, s, p, now);
+	facts = prefix_gather(e, s, p, now);
+	verdict = prefix_decide(&facts);
 	p->decided = true;
 	if (verdict.wanted > p->view.wanted && !window_is_over(e, now)) {
 		p->view.announces_at = e->window;
 		s->n_waiting++;
-		return false;
+		changed = prefix_dress(s, p, false);
+		return prefix_ask(p, false, now) || changed;
 	}
 	p->view.announces_at = MONOTIME_NEVER;
+	facts.now = verdict.wanted;
 	p->held = prefix_decide_alone(&facts).wanted;
-	return prefix_turn(e, service, prefix, verdict, now);
+	if (verdict.wanted == PREFIX_WANTED_ANNOUNCE && p->view.wanted != PREFIX_WANTED_ANNOUNCE)
+		prefix_ramp_begin(s, p, verdict.reason, now);
+	changed = prefix_turn(e, service, prefix, verdict, now);
+	changed |= prefix_dress(s, p, facts.lingers);
+	changed |= prefix_ask(p, verdict.reason == PREFIX_REASON_KEPT_BY_FLOOR && !e->frozen, now);
+	return changed;
 }
 
-/* The agent is leaving and the service stays as it is: what waits will not happen any more. */
-static void service_freeze(struct inventory_service *s)
+static struct monotime prefix_next_step(
+	const struct engine *e, const struct inventory_service *s, const struct inventory_prefix *p)
 {
+	if (!p->ramps || e->frozen || p->view.wanted != PREFIX_WANTED_ANNOUNCE)
+		return MONOTIME_NEVER;
+	return ramp_next(&s->slow_start, p->ramp_started, p->ramp_step);
+}
+
+/* When time alone changes something of the service. */
+static struct monotime service_next(
+	const struct engine *e, const struct inventory_service *s, struct monotime now)
+{
+	struct monotime next = damping_ends(&s->hold_down, &s->damping);
+
 	for (size_t i = 0; i < s->n_prefixes; i++) {
-		s->prefixes[i].decided = true;
-		s->prefixes[i].view.announces_at = MONOTIME_NEVER;
+		const struct inventory_prefix *p = &s->prefixes[i];
+
+		if (p->view.wanted != PREFIX_WANTED_WITHDRAW)
+			next = monotime_min(next, leave_ends(&p->leave, now));
+		next = monotime_min(next, prefix_next_step(e, s, p));
 	}
+	return next;
+}
+
+/* The agent is leaving and the service stays as it is: what waits will not happen any more, and
+ * what was already about to leave does so at once, since nobody will be here at its time. */
+static bool service_keep(struct engine *e, size_t service, struct monotime now)
+{
+	struct inventory_service *s = engine_service(e, service);
+	bool changed = false;
+
+	for (size_t i = 0; i < s->n_prefixes; i++) {
+		struct inventory_prefix *p = &s->prefixes[i];
+
+		p->decided = true;
+		p->view.announces_at = MONOTIME_NEVER;
+		if (!p->leave.begun || p->view.wanted == PREFIX_WANTED_WITHDRAW)
+			continue;
+		changed |= prefix_turn(e, service, i,
+			(struct prefix_verdict){PREFIX_WANTED_WITHDRAW, PREFIX_REASON_DRAINED},
+			now);
+		changed |= prefix_dress(s, p, false);
+	}
+	return changed;
 }
 
 static bool engine_judge_service(struct engine *e, size_t service, struct monotime now)
 {
 	struct inventory_service *s = engine_service(e, service);
-	bool all_spoken = service_has_spoken(s);
 	bool changed = false;
 
-	service_turn(e, service, service_judge(&s->require, s->checks, s->n_checks), now);
+	service_turn(e, service, service_judge(&s->require, s->checks, s->n_checks),
+		service_cause(&s->require, s->checks, s->n_checks), now);
+	(void)damping_holds(&s->hold_down, &s->damping, now);
 	s->stale = false;
 	s->n_waiting = 0;
-	if (e->stopping && s->keep_on_stop) {
-		service_freeze(s);
-		return false;
-	}
+	s->next = MONOTIME_NEVER;
+	if (e->stopping && s->keep_on_stop)
+		return service_keep(e, service, now);
 	for (size_t i = 0; i < s->n_prefixes; i++)
-		if (engine_judge_prefix(e, service, i, all_spoken, now))
+		if (engine_judge_prefix(e, service, i, now))
 			changed = true;
+	s->next = service_next(e, s, now);
 	return changed;
 }
 
@@ -376,27 +569,48 @@ bool engine_decide(struct engine *e, struct monotime now)
 	bool changed = false;
 	size_t n_waiting = 0;
 
+	if (monotime_reached(e->spread, now)) {
+		e->spread = MONOTIME_NEVER;
+		engine_judge_all(e);
+	}
+	e->deadline = e->spread;
 	for (size_t i = 0; i < e->inventory.n_services; i++) {
 		const struct inventory_service *s = engine_service(e, i);
 
-		if (s->stale || (over && s->n_waiting > 0))
+		if (s->stale || (over && s->n_waiting > 0) || monotime_reached(s->next, now))
 			if (engine_judge_service(e, i, now))
 				changed = true;
 		n_waiting += s->n_waiting;
+		e->deadline = monotime_min(e->deadline, s->next);
 	}
 	if (n_waiting == 0)
 		e->window = MONOTIME_NEVER;
+	e->deadline = monotime_min(e->deadline, e->window);
 	return changed;
 }
 
 struct monotime engine_deadline(const struct engine *e)
 {
-	return e->window;
+	return e->deadline;
 }
 
 const struct engine_prefix *engine_prefix(const struct engine *e, size_t service, size_t prefix)
 {
 	return &service_prefix(engine_service(e, service), prefix)->view;
+}
+
+struct monotime engine_reuse(const struct engine *e, size_t service)
+{
+	const struct inventory_service *s = engine_service(e, service);
+
+	return damping_ends(&s->hold_down, &s->damping);
+}
+
+struct monotime engine_next_step(const struct engine *e, size_t service, size_t prefix)
+{
+	struct inventory_service *s = engine_service(e, service);
+
+	return prefix_next_step(e, s, service_prefix(s, prefix));
 }
 
 const struct check *engine_check(const struct engine *e, size_t service, size_t check)

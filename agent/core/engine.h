@@ -20,7 +20,11 @@
  * and asserted by tests/unit and tests/scenario.
  */
 #include "agent/core/check.h"
+#include "agent/core/damping.h"
+#include "agent/core/guard.h"
+#include "agent/core/leave.h"
 #include "agent/core/prefix.h"
+#include "agent/core/ramp.h"
 #include "agent/core/service.h"
 
 struct engine;
@@ -34,14 +38,20 @@ struct engine_check_config {
 
 struct engine_prefix_config {
 	const char *name; /* as "192.0.2.53/32"; a prefix keeps its state when it changes service */
-	uint32_t weight;  /* 0 to 65,535, handed through */
+	uint32_t weight;  /* its own: 0 to 65,535 */
 	bool address_check;
+	bool last_resort;    /* it can be demoted */
+	bool weight_of_word; /* `weight` is an operator's, and slow start has no say */
 };
 
 struct engine_service_config {
 	const char *name;
 	struct service_require require;
 	bool keep_on_stop;
+	unsigned floor; /* unhealthy, a prefix leaves only with a permit; 0: it just leaves */
+	struct ramp_settings slow_start;
+	struct damping_settings hold_down;
+	struct leave_settings leave;
 	const struct engine_check_config *checks;
 	size_t n_checks;
 	const struct engine_prefix_config *prefixes;
@@ -58,7 +68,10 @@ struct engine_config {
 struct engine_prefix {
 	enum prefix_wanted wanted;
 	enum prefix_reason reason;
-	uint32_t weight;
+	uint32_t weight;	      /* with which it is announced, or would be now */
+	bool graceful;		      /* announced with GRACEFUL_SHUTDOWN: it is about to leave */
+	bool asks_permit;	      /* kept_by_floor: engine_permit() would let it leave */
+	struct monotime asks_since;   /* of `asks_permit`; never: it does not ask */
 	struct monotime since;	      /* of `wanted` and `reason` */
 	struct monotime announces_at; /* when a waiting announcement is due; never: none waits */
 };
@@ -101,14 +114,30 @@ int engine_prepare(
 	struct engine_change **ret, const struct engine_config *config, struct monotime now);
 void engine_commit(struct engine *e, struct engine_change *change);
 void engine_change_free(struct engine_change *change);
+/* True when the prefix is announced or demoted now and the change does not have it any more. */
+bool engine_change_drops(
+	const struct engine *e, const struct engine_change *change, size_t service, size_t prefix);
+/* The same of all prefixes, for guard_refuses(). */
+struct guard_count engine_change_count(const struct engine *e, const struct engine_change *change);
 
 /* What BIRD was found doing before the first decision about this prefix; ignored after it. */
 void engine_found(struct engine *e, size_t service, size_t prefix, enum prefix_wanted found);
+
+/*
+ * Many agents may start together: where nothing was found announced, nothing is announced by itself
+ * until `delay_ms` from now, which the caller draws at random. Call it after engine_found().
+ */
+void engine_spread(struct engine *e, uint64_t delay_ms, struct monotime now);
 
 void engine_check_spoke(struct engine *e, size_t service, size_t check, enum check_outcome outcome,
 	struct monotime now);
 void engine_address(struct engine *e, size_t service, size_t prefix, enum prefix_address address);
 void engine_word(struct engine *e, size_t service, size_t prefix, enum prefix_word word);
+/* By core/shed: rule 6. DEMOTE is for prefixes with a last resort. */
+void engine_shed(struct engine *e, size_t service, size_t prefix, enum prefix_shed shed);
+/* Enough neighbours have promised to stay: the prefix that asks may leave. Ignored when it does not
+ * ask; a permit is for one leaving. */
+void engine_permit(struct engine *e, size_t service, size_t prefix);
 /*
  * The operator's freeze of the whole server: nothing changes by itself until the thaw, but for what
  * a dead process or a missing address withdraws. Words about prefixes still act, and when one ends
@@ -122,13 +151,17 @@ bool engine_is_frozen(const struct engine *e);
  */
 void engine_stop(struct engine *e);
 
-/* Judges everything again at `now`. Returns true when the wanted state or reason of a prefix
- * changed. */
+/* Judges everything again at `now`. Returns true when anything that engine_prefix() shows but
+ * `announces_at` changed. */
 bool engine_decide(struct engine *e, struct monotime now);
 /* When engine_decide() must be called again though no fact came; never: not at all. */
 struct monotime engine_deadline(const struct engine *e);
 
 const struct engine_prefix *engine_prefix(const struct engine *e, size_t service, size_t prefix);
+/* When the hold-down of a service ends, if it does not flap again; never: none runs. */
+struct monotime engine_reuse(const struct engine *e, size_t service);
+/* When a ramp takes its next step; never: the prefix is on none, or frozen. */
+struct monotime engine_next_step(const struct engine *e, size_t service, size_t prefix);
 const struct check *engine_check(const struct engine *e, size_t service, size_t check);
 enum service_health engine_health(const struct engine *e, size_t service);
 

@@ -63,6 +63,9 @@ static int inventory_build_prefixes(struct inventory_service *s,
 		s->prefixes[i] = (struct inventory_prefix){
 			.name = copy_text(c->name),
 			.address_check = c->address_check,
+			.last_resort = c->last_resort,
+			.own_weight = c->weight,
+			.weight_of_word = c->weight_of_word,
 			.found = PREFIX_WANTED_WITHDRAW,
 			.held = PREFIX_WANTED_WITHDRAW,
 			.word = PREFIX_WORD_NONE,
@@ -71,7 +74,8 @@ static int inventory_build_prefixes(struct inventory_service *s,
 				.reason = PREFIX_REASON_FIRST_ROUND,
 				.weight = c->weight,
 				.since = now,
-				.announces_at = MONOTIME_NEVER},
+				.announces_at = MONOTIME_NEVER,
+				.asks_since = MONOTIME_NEVER},
 		};
 		if (!s->prefixes[i].name)
 			return -ENOMEM;
@@ -86,6 +90,11 @@ static int inventory_build_service(struct inventory_service *s,
 
 	s->require = config->require;
 	s->keep_on_stop = config->keep_on_stop;
+	s->floor = config->floor;
+	s->slow_start = config->slow_start;
+	s->hold_down = config->hold_down;
+	s->leave = config->leave;
+	s->next = MONOTIME_NEVER;
 	s->health = SERVICE_HEALTH_UNDECIDED;
 	s->stale = true;
 	s->name = copy_text(config->name);
@@ -194,10 +203,16 @@ static const struct inventory_entry *inventory_find(const struct inventory *inve
 	return bsearch(&key, inventory->entries, inventory->n_entries, sizeof(key), entry_compare);
 }
 
+bool inventory_has_prefix(const struct inventory *inventory, const char *name)
+{
+	return inventory_find(inventory, INVENTORY_PREFIX, name, "") != NULL;
+}
+
 static bool settings_equal(const struct check_settings *a, const struct check_settings *b)
 {
 	return a->interval_ms == b->interval_ms && a->fast_interval_ms == b->fast_interval_ms &&
-	       a->rise == b->rise && a->fall == b->fall;
+	       a->rise == b->rise && a->fall == b->fall && a->first_rise == b->first_rise &&
+	       a->shared == b->shared;
 }
 
 /* True when the check goes on where it was. */
@@ -225,7 +240,6 @@ static void carry_over_prefix(const struct inventory_service *s, struct inventor
 {
 	const struct inventory_entry *entry = inventory_find(last, INVENTORY_PREFIX, p->name, "");
 	const struct inventory_prefix *old;
-	uint32_t weight = p->view.weight;
 
 	if (!entry)
 		return;
@@ -235,8 +249,13 @@ static void carry_over_prefix(const struct inventory_service *s, struct inventor
 	p->held = old->held;
 	p->word = old->word;
 	p->address = old->address;
+	p->shed = old->shed;
+	p->permitted = old->permitted;
+	p->leave = old->leave;
+	p->ramps = old->ramps;
+	p->ramp_step = old->ramp_step;
+	p->ramp_started = old->ramp_started;
 	p->view = old->view;
-	p->view.weight = weight;
 	if (asked_anew || strcmp(entry->service->name, s->name) != 0)
 		p->found = p->view.wanted;
 }
@@ -246,8 +265,11 @@ static void carry_over_service(struct inventory_service *s, const struct invento
 	const struct inventory_entry *entry = inventory_find(last, INVENTORY_SERVICE, s->name, "");
 	bool asked_anew = false;
 
-	if (entry)
+	if (entry) {
 		s->health = entry->service->health;
+		s->cause = entry->service->cause;
+		s->damping = entry->service->damping;
+	}
 	for (size_t i = 0; i < s->n_checks; i++)
 		if (!carry_over_check(s, i, last))
 			asked_anew = true;

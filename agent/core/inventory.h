@@ -5,6 +5,7 @@
  * a sorted index of their names by which the state moves into the next configuration. Private to
  * core/; the engine is its only caller.
  */
+#include "agent/core/damping.h"
 #include "agent/core/engine.h"
 
 struct inventory_prefix {
@@ -15,6 +16,15 @@ struct inventory_prefix {
 	enum prefix_wanted held; /* what the rules came to last without the operator's word */
 	enum prefix_word word;
 	enum prefix_address address;
+	enum prefix_shed shed;
+	bool permitted; /* to leave unhealthy, though the floor holds it */
+	bool last_resort;
+	uint32_t own_weight; /* as configured, */
+	bool weight_of_word; /* or as an operator gave it: then it is never ramped */
+	struct leave leave;
+	bool ramps; /* it came, and is not at its own weight yet: */
+	unsigned ramp_step;
+	struct monotime ramp_started;
 	struct engine_prefix view;
 };
 
@@ -27,8 +37,15 @@ struct inventory_service {
 	char *name;
 	struct service_require require;
 	bool keep_on_stop;
+	unsigned floor;
+	struct ramp_settings slow_start;
+	struct damping_settings hold_down;
+	struct leave_settings leave;
 	enum service_health health;
-	bool stale; /* a fact came since it was judged last */
+	enum service_cause cause;
+	struct damping damping;
+	struct monotime next; /* when time alone changes something; never: it does not */
+	bool stale;	      /* a fact came since it was judged last */
 	struct check *checks;
 	struct inventory_label *labels; /* of the checks, by the same index */
 	size_t n_checks;
@@ -64,6 +81,9 @@ struct inventory {
  */
 int inventory_build(struct inventory *ret, const struct engine_config *config, struct monotime now);
 void inventory_done(struct inventory *inventory);
+
+/* Is a prefix of this name configured? */
+bool inventory_has_prefix(const struct inventory *inventory, const char *name);
 
 /*
  * Moves the state of what is configured as before:

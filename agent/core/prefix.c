@@ -13,20 +13,63 @@ static struct prefix_verdict verdict(enum prefix_wanted wanted, enum prefix_reas
 	return (struct prefix_verdict){.wanted = wanted, .reason = reason};
 }
 
+/* What is announced, and others are to be used before it. */
+static enum prefix_wanted demoted(const struct prefix_facts *facts)
+{
+	return facts->last_resort ? PREFIX_WANTED_DEMOTE : PREFIX_WANTED_ANNOUNCE;
+}
+
+/* The same of what is to stay though it should go: never more than it is. */
+static enum prefix_wanted kept(const struct prefix_facts *facts, enum prefix_wanted is)
+{
+	return is < demoted(facts) ? is : demoted(facts);
+}
+
+/* What the prefix is for rules 3 to 7, which must come to the same when they are asked again: an
+ * operator's `forced` does not make it announced for them, `drained` makes it withdrawn; a freeze
+ * holds what it was. */
+static enum prefix_wanted present(const struct prefix_facts *facts)
+{
+	return facts->frozen || facts->held < facts->now ? facts->held : facts->now;
+}
+
+/* 3. Decided, even when some checks have not spoken. A floor keeps what is announced now. */
+static struct prefix_verdict prefix_decide_unhealthy(const struct prefix_facts *facts)
+{
+	if (!facts->floored || facts->cause == SERVICE_CAUSE_DEATH ||
+		present(facts) == PREFIX_WANTED_WITHDRAW)
+		return verdict(PREFIX_WANTED_WITHDRAW, PREFIX_REASON_UNHEALTHY);
+	return verdict(kept(facts, present(facts)), PREFIX_REASON_KEPT_BY_FLOOR);
+}
+
 /* Rules 3 to 7: what a freeze holds back. */
 static struct prefix_verdict prefix_decide_soft(const struct prefix_facts *facts)
 {
-	/* 3. Decided, even when some checks have not spoken. */
-	if (facts->health == SERVICE_HEALTH_UNHEALTHY)
-		return verdict(PREFIX_WANTED_WITHDRAW, PREFIX_REASON_UNHEALTHY);
+	if (facts->cause >= SERVICE_CAUSE_CHECKS)
+		return prefix_decide_unhealthy(facts);
 
 	/* 4. Not everything is known: no reason to change what BIRD does. */
-	if (!facts->all_spoken)
+	if (!facts->all_spoken || facts->spread)
 		return verdict(facts->found, PREFIX_REASON_FIRST_ROUND);
 
-	/* 7. When every check has spoken, health is decided. */
+	/* 5. It keeps out what is out, and takes nothing out. What is shed is out for that. */
+	if (facts->held_down && present(facts) == PREFIX_WANTED_WITHDRAW &&
+		facts->shed != PREFIX_SHED_WITHDRAW)
+		return verdict(PREFIX_WANTED_WITHDRAW, PREFIX_REASON_HELD_DOWN);
+
+	/* 6. */
+	if (facts->shed != PREFIX_SHED_NONE)
+		return verdict(facts->shed == PREFIX_SHED_DEMOTE ? PREFIX_WANTED_DEMOTE
+								 : PREFIX_WANTED_WITHDRAW,
+			PREFIX_REASON_SHED);
+
+	/* 7. When every check has spoken, health is decided. If all servers went for what they
+	 * share, nobody would be left. */
+	if (facts->cause == SERVICE_CAUSE_SHARED)
+		return verdict(demoted(facts), PREFIX_REASON_SHARED_UNHEALTHY);
 	assert(facts->health == SERVICE_HEALTH_HEALTHY);
-	return verdict(PREFIX_WANTED_ANNOUNCE, PREFIX_REASON_HEALTHY);
+	return verdict(PREFIX_WANTED_ANNOUNCE,
+		facts->ramps ? PREFIX_REASON_RAMPING : PREFIX_REASON_HEALTHY);
 }
 
 struct prefix_verdict prefix_decide_alone(const struct prefix_facts *facts)
@@ -39,20 +82,31 @@ struct prefix_verdict prefix_decide_alone(const struct prefix_facts *facts)
 
 	/* 1. The operator's word about everything. Nobody is wrong about a process that is dead. */
 	soft = prefix_decide_soft(facts);
-	if (facts->frozen && !facts->dead && soft.wanted != facts->held)
+	if (facts->frozen && facts->cause != SERVICE_CAUSE_DEATH && soft.wanted != facts->held)
 		return verdict(facts->held, PREFIX_REASON_FROZEN);
 	return soft;
+}
+
+/* Gone, or for a while still there for those who have nobody else: RFC 8326. Not where it would be
+ * gone anyhow. */
+static struct prefix_verdict prefix_leave(
+	const struct prefix_facts *facts, enum prefix_reason reason)
+{
+	if (!facts->lingers || facts->cause >= SERVICE_CAUSE_CHECKS ||
+		prefix_decide_alone(facts).wanted == PREFIX_WANTED_WITHDRAW)
+		return verdict(PREFIX_WANTED_WITHDRAW, reason);
+	return verdict(kept(facts, facts->now), reason);
 }
 
 struct prefix_verdict prefix_decide(const struct prefix_facts *facts)
 {
 	/* 0. The agent is leaving, and nobody would notice a death after that. */
 	if (facts->stopping)
-		return verdict(PREFIX_WANTED_WITHDRAW, PREFIX_REASON_STOPPING);
+		return prefix_leave(facts, PREFIX_REASON_STOPPING);
 
 	/* 1. The operator's word about this prefix. */
 	if (facts->word == PREFIX_WORD_DRAINED)
-		return verdict(PREFIX_WANTED_WITHDRAW, PREFIX_REASON_DRAINED);
+		return prefix_leave(facts, PREFIX_REASON_DRAINED);
 	if (facts->word == PREFIX_WORD_FORCED)
 		return verdict(PREFIX_WANTED_ANNOUNCE, PREFIX_REASON_FORCED);
 
@@ -87,8 +141,18 @@ const char *prefix_reason_name(enum prefix_reason reason)
 		return "address_missing";
 	case PREFIX_REASON_UNHEALTHY:
 		return "unhealthy";
+	case PREFIX_REASON_KEPT_BY_FLOOR:
+		return "kept_by_floor";
 	case PREFIX_REASON_FIRST_ROUND:
 		return "first_round";
+	case PREFIX_REASON_HELD_DOWN:
+		return "held_down";
+	case PREFIX_REASON_SHED:
+		return "shed";
+	case PREFIX_REASON_SHARED_UNHEALTHY:
+		return "shared_unhealthy";
+	case PREFIX_REASON_RAMPING:
+		return "ramping";
 	case PREFIX_REASON_HEALTHY:
 		return "healthy";
 	}
@@ -107,9 +171,16 @@ unsigned prefix_reason_rule(enum prefix_reason reason)
 	case PREFIX_REASON_ADDRESS_MISSING:
 		return 2;
 	case PREFIX_REASON_UNHEALTHY:
+	case PREFIX_REASON_KEPT_BY_FLOOR:
 		return 3;
 	case PREFIX_REASON_FIRST_ROUND:
 		return 4;
+	case PREFIX_REASON_HELD_DOWN:
+		return 5;
+	case PREFIX_REASON_SHED:
+		return 6;
+	case PREFIX_REASON_SHARED_UNHEALTHY:
+	case PREFIX_REASON_RAMPING:
 	case PREFIX_REASON_HEALTHY:
 		return 7;
 	}

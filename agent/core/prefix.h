@@ -9,14 +9,23 @@
  *     frozen           the operator's word about everything: what rules 3 to 7 would change stays
  *                      as it was; a dead process and a missing address pass it
  *  2. address_missing  no address of this host lies in the prefix
- *  3. unhealthy        `require` of the service's checks is not met
- *  4. first_round      until every check has spoken once, what BIRD was found doing
- *  5. (held_down)      room for the penalty of services that flap
- *  6. (shed)           room for core/shed
- *  7. healthy          (and ramping)
+ *  3. unhealthy        `require` of the service's checks is not met, whatever shared checks say
+ *     kept_by_floor    the same, but too few others are known to announce it; never of the dead
+ *  4. first_round      until every check has spoken once and the start's spread is over, what BIRD
+ *                      was found doing
+ *  5. held_down        it flapped, and comes back when its penalty has decayed
+ *  6. shed             handed to neighbours, because this server is overloaded
+ *  7. shared_unhealthy only checks that every server shares are down: demoted, where that can be
+ *     ramping          healthy, on the way to its own weight
+ *     healthy
+ *
+ * Who leaves gently (0, `drained`) stays announced for a while, with GRACEFUL_SHUTDOWN, as long as
+ * rules 2 to 7 would announce it.
  */
 #include <stdbool.h>
 #include <stdint.h>
+
+#include "agent/core/service.h"
 
 enum prefix_wanted {
 	PREFIX_WANTED_WITHDRAW,
@@ -31,7 +40,12 @@ enum prefix_reason {
 	PREFIX_REASON_FROZEN,
 	PREFIX_REASON_ADDRESS_MISSING,
 	PREFIX_REASON_UNHEALTHY,
+	PREFIX_REASON_KEPT_BY_FLOOR,
 	PREFIX_REASON_FIRST_ROUND,
+	PREFIX_REASON_HELD_DOWN,
+	PREFIX_REASON_SHED,
+	PREFIX_REASON_SHARED_UNHEALTHY,
+	PREFIX_REASON_RAMPING,
 	PREFIX_REASON_HEALTHY,
 };
 
@@ -47,18 +61,31 @@ enum prefix_address {
 	PREFIX_ADDRESS_MISSING,
 };
 
-#include "agent/core/service.h"
+enum prefix_shed { /* by core/shed */
+	PREFIX_SHED_NONE,
+	PREFIX_SHED_WITHDRAW,
+	PREFIX_SHED_DEMOTE,
+};
 
 struct prefix_facts {
 	bool stopping;
 	enum prefix_word word;
+	bool lingers; /* leaves gently, and its time is not over */
 	enum prefix_address address;
 	enum service_health health;
-	bool dead;		  /* dead processes alone make the service unhealthy */
-	bool frozen;		  /* then, */
-	enum prefix_wanted held;  /* what rules 2 to 7 came to last, before or while it is */
+	enum service_cause cause;
 	bool all_spoken;	  /* every check of the service has spoken once */
+	bool spread;		  /* the start's spread is not over */
 	enum prefix_wanted found; /* what BIRD was found doing when the agent began with it */
+	enum prefix_wanted now;	  /* what is wanted of it now */
+	bool floored;		  /* unhealthy, it leaves only with a permit, and there is none */
+	bool held_down;		  /* its service is suppressed */
+	enum prefix_shed shed;
+	bool ramps;	  /* announced, it would be on the way to its own weight */
+	bool last_resort; /* it can be demoted */
+	bool frozen;
+	enum prefix_wanted
+		held; /* what rules 2 to 7 came to last; frozen: what they came to then */
 };
 
 struct prefix_verdict {

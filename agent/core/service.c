@@ -43,13 +43,25 @@ enum service_health service_judge(
 	return SERVICE_HEALTH_UNDECIDED;
 }
 
-bool service_is_dead(const struct service_require *require, const struct check *checks, size_t n)
+enum service_cause service_cause(
+	const struct service_require *require, const struct check *checks, size_t n)
 {
-	size_t alive = 0;
+	size_t needed = service_needed(require, n);
+	/* Not down; not down but for the shared ones; not dead. */
+	size_t standing = 0, standing_alone = 0, alive = 0;
 
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++) {
+		bool down = checks[i].state == CHECK_STATE_DOWN;
+
+		standing += !down;
+		standing_alone += !down || (checks[i].settings.shared && !checks[i].dead);
 		alive += !checks[i].dead;
-	return alive < service_needed(require, n);
+	}
+	if (alive < needed)
+		return SERVICE_CAUSE_DEATH;
+	if (standing_alone < needed)
+		return SERVICE_CAUSE_CHECKS;
+	return standing < needed ? SERVICE_CAUSE_SHARED : SERVICE_CAUSE_NONE;
 }
 
 const char *service_health_name(enum service_health health)

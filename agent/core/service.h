@@ -29,8 +29,16 @@ enum service_health {
 enum service_health service_judge(
 	const struct service_require *require, const struct check *checks, size_t n);
 
-/* True when dead processes alone make it unhealthy, whatever its other checks say. */
-bool service_is_dead(const struct service_require *require, const struct check *checks, size_t n);
+/* What makes a service unhealthy, from what can be borne to what cannot. */
+enum service_cause {
+	SERVICE_CAUSE_NONE,   /* it is healthy or undecided */
+	SERVICE_CAUSE_SHARED, /* checks that are `shared`: it would not be without them */
+	SERVICE_CAUSE_CHECKS, /* other checks, whatever the shared ones say */
+	SERVICE_CAUSE_DEATH,  /* dead processes alone, whatever all other checks say */
+};
+
+enum service_cause service_cause(
+	const struct service_require *require, const struct check *checks, size_t n);
 
 /* "undecided", "healthy", "unhealthy" */
 const char *service_health_name(enum service_health health);

@@ -6,7 +6,6 @@
  */
 #include "agent/core/shed.h"
 
-
 #define MINUTE_MS 60000ull
 
 struct shed_settings shed_settings_default(void)

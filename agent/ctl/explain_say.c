@@ -303,6 +303,22 @@ static void say_rule(const struct explain *e, struct buffer *b, const json_t *pr
 		say(b, "the service's checks do not meet `require` (");
 		explain_say_require(e, b);
 		say(b, ").");
+	} else if (explain_is(prefix, "reason", "kept_by_floor")) {
+		say(b, "the service is unhealthy, and its `floor` keeps it announced: too few "
+		       "neighbours have promised to stay in its place.");
+	} else if (explain_is(prefix, "reason", "held_down")) {
+		say(b, "the service flapped too often. It is well now, and comes back when its "
+		       "penalty has decayed (`hold_down`).");
+	} else if (explain_is(prefix, "reason", "shed")) {
+		say(b, "this server is overloaded, and neighbours have taken it over.");
+	} else if (explain_is(prefix, "reason", "shared_unhealthy")) {
+		say(b,
+			"only checks that are `shared` are down, which every server sees. If all "
+			"withdrew for that, nobody would be left: it stays%s.",
+			explain_is(prefix, "wanted", "demote") ? ", demoted" : "");
+	} else if (explain_is(prefix, "reason", "ramping")) {
+		say(b, "the service is healthy and has just come back: its weight goes to its own "
+		       "in steps (`slow_start`).");
 	} else if (explain_is(prefix, "reason", "first_round")) {
 		say(b,
 			"not every check has spoken since the agent started or the check was "
@@ -649,6 +665,11 @@ static void say_next_step(const struct explain *e, struct buffer *b, const json_
 			NULL},
 		{"operator", "the operator's word ends ", true,
 			"it stays so until an operator says otherwise"},
+		{"reuse", "its penalty has decayed ", true, "it may come back"},
+		{"step", "its weight takes the next step ", true,
+			"its weight stays until the thaw"},
+		{"unshed", "it comes back when this server has room again, or a promise ends",
+			false, NULL},
 		{"thaw", "the freeze ends ", true,
 			"it stays so until an operator thaws the server"},
 		{"address", "as soon as an address of this host lies in it, the checks decide",

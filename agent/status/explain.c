@@ -89,7 +89,7 @@ static bool explain_need(
 		if (!up && check->streak == 0)
 			return false;
 		*ret = (struct explain_need){
-			.outcome = CHECK_OUTCOME_GOOD, .count = settings->rise - check->streak};
+			.outcome = CHECK_OUTCOME_GOOD, .count = check_rise(check) - check->streak};
 		break;
 	case CHECK_STATE_UP:
 		if (check->streak == 0)
@@ -265,8 +265,20 @@ static void put_next_all(
 		put_next_checks(d, service, true);
 		break;
 	case PREFIX_REASON_UNHEALTHY:
+	case PREFIX_REASON_KEPT_BY_FLOOR:
 	case PREFIX_REASON_FIRST_ROUND:
+	case PREFIX_REASON_SHARED_UNHEALTHY:
 		put_next_checks(d, service, true);
+		break;
+	case PREFIX_REASON_HELD_DOWN:
+		put_next(d, "reuse", engine_reuse(f->engine, service));
+		break;
+	case PREFIX_REASON_SHED:
+		put_next(d, "unshed", MONOTIME_NEVER);
+		break;
+	case PREFIX_REASON_RAMPING:
+		put_next(d, "step", engine_next_step(f->engine, service, prefix));
+		put_next_checks(d, service, false);
 		break;
 	case PREFIX_REASON_HEALTHY:
 		put_next_checks(d, service, false);

@@ -38,18 +38,34 @@ static unsigned run_before(
 	return n;
 }
 
+/* How many outcomes it took until it was up for the first time; 0: it was when it began; more than
+ * n: it never was. */
+static unsigned first_up(const struct oracle_check *c, const enum check_outcome *spoken, unsigned n)
+{
+	unsigned rise = c->settings.first_rise ? c->settings.first_rise : c->settings.rise;
+	unsigned end = 1;
+
+	if (c->prior)
+		return 0;
+	while (end <= n && run_before(spoken, end, CHECK_OUTCOME_GOOD) < rise)
+		end++;
+	return end;
+}
+
 /* The latest moment that decides alone: a death, `rise` good in a row, `fall` bad in a row. */
 static enum check_state expected_state(const struct oracle_check *c)
 {
 	enum check_outcome spoken[ORACLE_OUTCOMES];
 	unsigned n = spoken_outcomes(c, spoken);
+	unsigned first = first_up(c, spoken, n);
 
 	if (n == 0)
 		return CHECK_STATE_PENDING;
 	for (unsigned end = n; end > 0; end--) {
 		if (spoken[end - 1] == CHECK_OUTCOME_GONE)
 			return CHECK_STATE_DOWN;
-		if (run_before(spoken, end, CHECK_OUTCOME_GOOD) >= c->settings.rise)
+		if (end == first || (end > first && run_before(spoken, end, CHECK_OUTCOME_GOOD) >=
+							    c->settings.rise))
 			return CHECK_STATE_UP;
 		if (run_before(spoken, end, CHECK_OUTCOME_BAD) >= c->settings.fall)
 			return CHECK_STATE_DOWN;
@@ -155,22 +171,39 @@ static enum service_health expected_health(const struct oracle_service *s)
 	return SERVICE_HEALTH_UNDECIDED;
 }
 
-/* Would the service be unwell if all but its dead processes were up? The latest word that is not
- * bad is a death. */
+/* The latest word that is not bad is a death. */
+static bool is_dead(const struct oracle_check *c)
+{
+	unsigned n = c->n_outcomes;
+
+	while (n > 0 && (c->outcomes[n - 1] == CHECK_OUTCOME_BAD ||
+				c->outcomes[n - 1] == CHECK_OUTCOME_UNKNOWN))
+		n--;
+	return n > 0 && c->outcomes[n - 1] == CHECK_OUTCOME_GONE;
+}
+
+/* Would the service be unwell if all but its dead processes were up? */
 static bool expected_dead(const struct oracle_service *s)
 {
 	size_t alive = 0;
 
+	for (size_t i = 0; i < s->n_checks; i++)
+		alive += !is_dead(&s->checks[i]);
+	return !enough(s, alive);
+}
+
+/* Would it be unwell if all shared checks were up, but for the dead, and all that are silent? */
+static bool expected_sick(const struct oracle_service *s)
+{
+	size_t n = 0;
+
 	for (size_t i = 0; i < s->n_checks; i++) {
 		const struct oracle_check *c = &s->checks[i];
-		unsigned n = c->n_outcomes;
+		bool forgiven = c->settings.shared && !is_dead(c);
 
-		while (n > 0 && (c->outcomes[n - 1] == CHECK_OUTCOME_BAD ||
-					c->outcomes[n - 1] == CHECK_OUTCOME_UNKNOWN))
-			n--;
-		alive += n == 0 || c->outcomes[n - 1] != CHECK_OUTCOME_GONE;
+		n += forgiven || expected_state(c) != CHECK_STATE_DOWN;
 	}
-	return !enough(s, alive);
+	return !enough(s, n);
 }
 
 static bool everybody_spoke(const struct oracle_service *s)
@@ -189,55 +222,106 @@ struct expectation {
 	enum prefix_reason reason;
 };
 
-/* What is wanted of it when no word is said of it. */
-static enum prefix_wanted expect_naturally(
-	const struct oracle *o, const struct oracle_service *s, const struct oracle_prefix *p)
+static bool ramp_is_on(const struct oracle_service *s, const struct oracle_prefix *p)
 {
-	if (p->address_check && p->address == PREFIX_ADDRESS_MISSING)
-		return PREFIX_WANTED_WITHDRAW;
-	if (expected_dead(s))
-		return PREFIX_WANTED_WITHDRAW;
-	if (o->frozen)
-		return p->natural;
-	if (expected_health(s) == SERVICE_HEALTH_UNHEALTHY)
-		return PREFIX_WANTED_WITHDRAW;
-	return everybody_spoke(s) ? PREFIX_WANTED_ANNOUNCE : p->found;
+	return s->slow_start.steps > 0 && !p->weight_of_word;
 }
 
-/* Exactly one of the conditions is true, in whatever order they are asked. */
+static bool would_ramp(const struct oracle_service *s, const struct oracle_prefix *p)
+{
+	return p->last.wanted == PREFIX_WANTED_ANNOUNCE ? p->ramps : ramp_is_on(s, p);
+}
+
+static enum prefix_wanted at_most(enum prefix_wanted most, const struct oracle_prefix *p)
+{
+	enum prefix_wanted demoted = p->last_resort ? PREFIX_WANTED_DEMOTE : PREFIX_WANTED_ANNOUNCE;
+
+	return most < demoted ? most : demoted;
+}
+
+/* When no word is said of it, and nothing is frozen: exactly one of the conditions is true, in
+ * whatever order they are asked. */
+static struct expectation expect_thawed(
+	const struct oracle *o, const struct oracle_service *s, const struct oracle_prefix *p)
+{
+	bool missing = p->address_check && p->address == PREFIX_ADDRESS_MISSING;
+	enum prefix_wanted is =
+		o->frozen || p->natural < p->last.wanted ? p->natural : p->last.wanted;
+	bool sick = expected_sick(s), out = is == PREFIX_WANTED_WITHDRAW;
+	bool kept =
+		sick && !expected_dead(s) && s->floor > 0 && (!p->permitted || o->frozen) && !out;
+	bool known = everybody_spoke(s) && monotime_is_never(o->spread);
+	bool down = s->damping.suppressed && out && p->shed != PREFIX_SHED_WITHDRAW;
+	bool shed = p->shed != PREFIX_SHED_NONE;
+	bool shared = expected_health(s) == SERVICE_HEALTH_UNHEALTHY && !sick;
+	bool fine = !missing && !sick && known && !down && !shed;
+	struct {
+		bool is;
+		struct expectation then;
+	} all[] = {
+		{missing, {"E5", PREFIX_WANTED_WITHDRAW, PREFIX_REASON_ADDRESS_MISSING}},
+		{!missing && sick && !kept,
+			{"E6", PREFIX_WANTED_WITHDRAW, PREFIX_REASON_UNHEALTHY}},
+		{!missing && kept, {"E31", at_most(is, p), PREFIX_REASON_KEPT_BY_FLOOR}},
+		{!missing && !sick && !known, {"E7", p->found, PREFIX_REASON_FIRST_ROUND}},
+		{!missing && !sick && known && down,
+			{"E33", PREFIX_WANTED_WITHDRAW, PREFIX_REASON_HELD_DOWN}},
+		{!missing && !sick && known && !down && p->shed == PREFIX_SHED_WITHDRAW,
+			{"E34", PREFIX_WANTED_WITHDRAW, PREFIX_REASON_SHED}},
+		{!missing && !sick && known && !down && p->shed == PREFIX_SHED_DEMOTE,
+			{"E34", PREFIX_WANTED_DEMOTE, PREFIX_REASON_SHED}},
+		{fine && shared, {"E30", at_most(PREFIX_WANTED_ANNOUNCE, p),
+					 PREFIX_REASON_SHARED_UNHEALTHY}},
+		{fine && !shared && would_ramp(s, p),
+			{"E35", PREFIX_WANTED_ANNOUNCE, PREFIX_REASON_RAMPING}},
+		{fine && !shared && !would_ramp(s, p),
+			{"E8", PREFIX_WANTED_ANNOUNCE, PREFIX_REASON_HEALTHY}},
+	};
+	unsigned n = 0, which = 0;
+
+	for (unsigned i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+		if (all[i].is) {
+			n++;
+			which = i;
+		}
+	property_require("oracle", n == 1, "%u expectations of %s", n, p->name);
+	return all[which].then;
+}
+
+/* When no word is said of it. */
+static struct expectation expect_naturally(
+	const struct oracle *o, const struct oracle_service *s, const struct oracle_prefix *p)
+{
+	struct expectation x = expect_thawed(o, s, p);
+
+	if (!o->frozen || expected_dead(s) || x.reason == PREFIX_REASON_ADDRESS_MISSING ||
+		x.wanted == p->natural)
+		return x;
+	return (struct expectation){"E26", p->natural, PREFIX_REASON_FROZEN};
+}
+
+/* It leaves: at once, or later where it is well. */
+static struct expectation expect_leave(const struct oracle *o, const struct oracle_service *s,
+	const struct oracle_prefix *p, const char *number, enum prefix_reason reason)
+{
+	bool early = p->last.wanted != PREFIX_WANTED_WITHDRAW && o->now.us < p->leave_ends.us;
+
+	if (early && !expected_sick(s) &&
+		expect_naturally(o, s, p).wanted != PREFIX_WANTED_WITHDRAW)
+		return (struct expectation){"E36", at_most(p->last.wanted, p), reason};
+	return (struct expectation){number, PREFIX_WANTED_WITHDRAW, reason};
+}
+
 static struct expectation expect_prefix(
 	const struct oracle *o, const struct oracle_service *s, const struct oracle_prefix *p)
 {
-	bool no_word = !o->stopping && p->word == PREFIX_WORD_NONE;
-	bool missing = p->address_check && p->address == PREFIX_ADDRESS_MISSING;
-	bool unhealthy = expected_health(s) == SERVICE_HEALTH_UNHEALTHY;
-	bool known = everybody_spoke(s);
-	struct expectation all[7];
-	unsigned n = 0;
-
 	if (o->stopping)
-		all[n++] =
-			(struct expectation){"E1", PREFIX_WANTED_WITHDRAW, PREFIX_REASON_STOPPING};
-	if (!o->stopping && p->word == PREFIX_WORD_DRAINED)
-		all[n++] =
-			(struct expectation){"E3", PREFIX_WANTED_WITHDRAW, PREFIX_REASON_DRAINED};
-	if (!o->stopping && p->word == PREFIX_WORD_FORCED)
-		all[n++] = (struct expectation){"E4", PREFIX_WANTED_ANNOUNCE, PREFIX_REASON_FORCED};
-	if (no_word && missing)
-		all[n++] = (struct expectation){
-			"E5", PREFIX_WANTED_WITHDRAW, PREFIX_REASON_ADDRESS_MISSING};
-	if (no_word && !missing && unhealthy)
-		all[n++] =
-			(struct expectation){"E6", PREFIX_WANTED_WITHDRAW, PREFIX_REASON_UNHEALTHY};
-	if (no_word && !missing && !unhealthy && !known)
-		all[n++] = (struct expectation){"E7", p->found, PREFIX_REASON_FIRST_ROUND};
-	if (no_word && !missing && !unhealthy && known)
-		all[n++] =
-			(struct expectation){"E8", PREFIX_WANTED_ANNOUNCE, PREFIX_REASON_HEALTHY};
-	property_require("oracle", n == 1, "%u expectations of %s", n, p->name);
-	if (o->frozen && no_word && !missing && !expected_dead(s) && all[0].wanted != p->natural)
-		return (struct expectation){"E26", p->natural, PREFIX_REASON_FROZEN};
-	return all[0];
+		return expect_leave(o, s, p, "E1", PREFIX_REASON_STOPPING);
+	if (p->word == PREFIX_WORD_DRAINED)
+		return expect_leave(o, s, p, "E3", PREFIX_REASON_DRAINED);
+	if (p->word == PREFIX_WORD_FORCED)
+		return (struct expectation){"E4", PREFIX_WANTED_ANNOUNCE, PREFIX_REASON_FORCED};
+	return expect_naturally(o, s, p);
 }
 
 static bool same_wanted(const struct engine_prefix *view, const struct engine_prefix *last)
@@ -252,8 +336,8 @@ static bool waits(const struct engine_prefix *view)
 }
 
 /* What waits: nothing of it is seen outside but when it is due. */
-static void check_waiting(const struct oracle *o, const struct oracle_prefix *p,
-	const struct engine_prefix *view, const struct engine *e)
+static void check_waiting(
+	const struct oracle *o, const struct oracle_prefix *p, const struct engine_prefix *view)
 {
 	struct monotime latest = monotime_add_ms(p->allowed_since, o->coalesce_ms);
 
@@ -263,18 +347,16 @@ static void check_waiting(const struct oracle *o, const struct oracle_prefix *p,
 		view->announces_at.us > o->now.us && view->announces_at.us <= latest.us,
 		"%s waits until %llu us, allowed since %llu us", p->name,
 		(unsigned long long)view->announces_at.us, (unsigned long long)p->allowed_since.us);
-	property_require("E13", same_time(engine_deadline(e), view->announces_at),
-		"%s waits and the deadline is another", p->name);
 }
 
 /* The rules allow more than was wanted: now, or at the end of the window. */
 static void check_allowed(struct oracle *o, struct oracle_prefix *p,
-	const struct engine_prefix *view, const struct expectation *x, const struct engine *e)
+	const struct engine_prefix *view, const struct expectation *x)
 {
 	if (monotime_is_never(p->allowed_since))
 		p->allowed_since = o->now;
 	if (waits(view)) {
-		check_waiting(o, p, view, e);
+		check_waiting(o, p, view);
 		return;
 	}
 	property_require(x->number, view->wanted == x->wanted && view->reason == x->reason,
@@ -286,20 +368,141 @@ static void check_allowed(struct oracle *o, struct oracle_prefix *p,
 	p->allowed_since = MONOTIME_NEVER;
 }
 
+/* ---- what it is announced with ---- */
+
+static uint32_t naive_weight(const struct oracle_service *s, const struct oracle_prefix *p)
+{
+	int64_t from = s->slow_start.from, own = p->weight, steps = s->slow_start.steps;
+
+	if (!ramp_is_on(s, p))
+		return p->weight;
+	if (p->last.wanted != PREFIX_WANTED_ANNOUNCE)
+		return s->slow_start.from;
+	if (!p->ramps || p->ramp_step >= steps)
+		return p->weight;
+	return (uint32_t)(from + (own - from) * p->ramp_step / steps);
+}
+
+/* Of what was just decided, which is in p->last. */
+static void check_attributes(const struct oracle *o, const struct oracle_service *s,
+	const struct oracle_prefix *p, bool waiting)
+{
+	bool drained = p->word == PREFIX_WORD_DRAINED;
+	bool graceful = !waiting && (o->stopping || drained) &&
+			p->last.wanted == PREFIX_WANTED_ANNOUNCE && o->now.us < p->leave_ends.us;
+	uint32_t weight = graceful && s->leave.has_weight ? s->leave.weight : naive_weight(s, p);
+
+	property_require("E36", p->last.graceful == graceful, "%s is %sgraceful", p->name,
+		p->last.graceful ? "" : "not ");
+	property_require("E24", p->last.weight == weight, "%s has weight %u, not %u", p->name,
+		p->last.weight, weight);
+	property_require("E32",
+		p->last.asks_permit ==
+			(!waiting && p->last.reason == PREFIX_REASON_KEPT_BY_FLOOR && !o->frozen),
+		"%s %s for a permit", p->name, p->last.asks_permit ? "asks" : "does not ask");
+}
+
+static bool same_dress(const struct engine_prefix *a, const struct engine_prefix *b)
+{
+	return a->weight == b->weight && a->graceful == b->graceful &&
+	       a->asks_permit == b->asks_permit && same_time(a->asks_since, b->asks_since);
+}
+
+/* ---- time ---- */
+
+static void step_ramp(
+	const struct oracle *o, const struct oracle_service *s, struct oracle_prefix *p)
+{
+	uint64_t past_us = monotime_since_us(p->ramp_since, o->now);
+
+	if (!ramp_is_on(s, p))
+		p->ramps = false;
+	if (!p->ramps || o->frozen)
+		return;
+	for (p->ramp_step = 0; p->ramp_step < s->slow_start.steps; p->ramp_step++)
+		if (past_us * s->slow_start.steps <
+			(p->ramp_step + 1) * s->slow_start.for_ms * 1000)
+			break;
+	p->ramps = p->ramp_step < s->slow_start.steps;
+}
+
+static void begin_leave(
+	const struct oracle *o, const struct oracle_service *s, struct oracle_prefix *p)
+{
+	bool leaves = o->stopping || p->word == PREFIX_WORD_DRAINED;
+
+	if (leaves && !p->leaving)
+		p->leave_ends = monotime_add_ms(o->now, s->leave.graceful_ms);
+	p->leaving = leaves;
+}
+
+/* What the decision sees before it decides. */
+static void pass_to(struct oracle *o, struct monotime now)
+{
+	o->now = now;
+	if (monotime_reached(o->spread, now))
+		o->spread = MONOTIME_NEVER;
+	for (size_t i = 0; i < o->n_services; i++) {
+		struct oracle_service *s = &o->services[i];
+		bool sick = expected_sick(s);
+
+		if (sick && !s->sick && s->health != SERVICE_HEALTH_UNDECIDED)
+			damping_flap(&s->hold_down, &s->damping, now);
+		s->sick = sick;
+		s->health = expected_health(s);
+		(void)damping_holds(&s->hold_down, &s->damping, now);
+		if (o->stopping && s->keep_on_stop)
+			continue;
+		for (size_t k = 0; k < s->n_prefixes; k++) {
+			step_ramp(o, s, &s->prefixes[k]);
+			begin_leave(o, s, &s->prefixes[k]);
+		}
+	}
+}
+
+/* The first moment at which time alone changes something. */
+static struct monotime expected_deadline(const struct oracle *o)
+{
+	struct monotime at = o->spread;
+
+	for (size_t i = 0; i < o->n_services; i++) {
+		const struct oracle_service *s = &o->services[i];
+
+		if (o->stopping && s->keep_on_stop)
+			continue;
+		at = monotime_min(at, damping_ends(&s->hold_down, &s->damping));
+		for (size_t k = 0; k < s->n_prefixes; k++) {
+			const struct oracle_prefix *p = &s->prefixes[k];
+
+			at = monotime_min(at, p->last.announces_at);
+			if (p->leaving && o->now.us < p->leave_ends.us &&
+				p->last.wanted != PREFIX_WANTED_WITHDRAW)
+				at = monotime_min(at, p->leave_ends);
+			if (p->ramps && !o->frozen && p->last.wanted == PREFIX_WANTED_ANNOUNCE)
+				at = monotime_min(
+					at, ramp_next(&s->slow_start, p->ramp_since, p->ramp_step));
+		}
+	}
+	return at;
+}
+
 static void check_prefix(struct oracle *o, const struct oracle_service *s, struct oracle_prefix *p,
-	const struct engine_prefix *view, const struct engine *e)
+	const struct engine_prefix *view)
 {
 	struct expectation x = expect_prefix(o, s, p);
 
-	property_require("E24", view->weight == p->weight, "%s has weight %u, not %u", p->name,
-		view->weight, p->weight);
 	if (o->stopping && s->keep_on_stop) {
-		property_require("E2", same_wanted(view, &p->last) && !waits(view),
+		bool finishes = p->leaving && p->last.wanted != PREFIX_WANTED_WITHDRAW;
+
+		property_require("E2",
+			finishes ? view->wanted == PREFIX_WANTED_WITHDRAW
+				 : same_wanted(view, &p->last) && same_dress(view, &p->last),
 			"%s is kept on stop and changed to %s %s", p->name,
 			prefix_wanted_name(view->wanted), prefix_reason_name(view->reason));
+		property_require("E2", !waits(view), "%s waits after a stop", p->name);
 		p->allowed_since = MONOTIME_NEVER;
 	} else if (x.wanted > p->last.wanted) {
-		check_allowed(o, p, view, &x, e);
+		check_allowed(o, p, view, &x);
 	} else {
 		property_require(x.number, view->wanted == x.wanted && view->reason == x.reason,
 			"%s is %s %s, not %s %s", p->name, prefix_wanted_name(view->wanted),
@@ -325,7 +528,7 @@ static bool check_told(
 		"%s is %s %s, transitions told %s %s", p->name, prefix_wanted_name(view->wanted),
 		prefix_reason_name(view->reason), prefix_wanted_name(p->told),
 		prefix_reason_name(p->told_reason));
-	return changed;
+	return changed || !same_dress(view, &p->last);
 }
 
 /* ---- transitions ---- */
@@ -411,7 +614,9 @@ static bool same_check(const struct oracle_check *a, const struct oracle_check *
 	return same_text(a->name, b->name) && same_text(a->identity, b->identity) &&
 	       a->settings.interval_ms == b->settings.interval_ms &&
 	       a->settings.fast_interval_ms == b->settings.fast_interval_ms &&
-	       a->settings.rise == b->settings.rise && a->settings.fall == b->settings.fall;
+	       a->settings.rise == b->settings.rise && a->settings.fall == b->settings.fall &&
+	       a->settings.first_rise == b->settings.first_rise &&
+	       a->settings.shared == b->settings.shared;
 }
 
 /* Returns true when a check has to be asked anew. */
@@ -447,10 +652,14 @@ static void carry_prefix(struct oracle_prefix *p, const struct oracle_service *s
 		.name = p->name,
 		.address_check = p->address_check,
 		.weight = p->weight,
+		.last_resort = p->last_resort,
+		.weight_of_word = p->weight_of_word,
 		.last = {.wanted = PREFIX_WANTED_WITHDRAW,
 			.reason = PREFIX_REASON_FIRST_ROUND,
 			.since = now,
-			.announces_at = MONOTIME_NEVER},
+			.weight = p->weight,
+			.announces_at = MONOTIME_NEVER,
+			.asks_since = MONOTIME_NEVER},
 		.allowed_since = MONOTIME_NEVER,
 		.told_reason = PREFIX_REASON_FIRST_ROUND,
 		.told_when = now,
@@ -461,6 +670,8 @@ static void carry_prefix(struct oracle_prefix *p, const struct oracle_service *s
 		fresh.name = p->name;
 		fresh.address_check = p->address_check;
 		fresh.weight = p->weight;
+		fresh.last_resort = p->last_resort;
+		fresh.weight_of_word = p->weight_of_word;
 		if (anew || !same_text(old_service->name, s->name))
 			fresh.found = old->last.wanted;
 	}
@@ -476,13 +687,22 @@ void oracle_configure(struct oracle *o, const struct oracle *next, struct monoti
 	o->stopping = last.stopping;
 	o->frozen = last.frozen;
 	o->idle_at = last.idle_at;
+	o->spread = last.spread;
 	o->now = now;
 	for (size_t i = 0; i < o->n_services; i++) {
 		struct oracle_service *s = &o->services[i];
 		const struct oracle_service *old = find_service(&last, s->name);
 		bool anew = carry_checks(s, old, now);
 
-		s->told = old ? old->told : SERVICE_HEALTH_UNDECIDED;
+		s->told = s->health = SERVICE_HEALTH_UNDECIDED;
+		s->sick = false;
+		s->damping = (struct damping){0};
+		if (old) {
+			s->told = old->told;
+			s->health = old->health;
+			s->sick = old->sick;
+			s->damping = old->damping;
+		}
 		for (size_t k = 0; k < s->n_prefixes; k++)
 			carry_prefix(&s->prefixes[k], s, anew, &last, now);
 	}
@@ -495,6 +715,23 @@ void oracle_found(struct oracle *o, size_t service, size_t prefix, enum prefix_w
 	if (p->decided)
 		return;
 	p->found = p->natural = p->last.wanted = p->told = found;
+}
+
+void oracle_spread(struct oracle *o, uint64_t delay_ms, struct monotime now)
+{
+	for (size_t i = 0; i < o->n_services; i++)
+		for (size_t k = 0; k < o->services[i].n_prefixes; k++)
+			if (o->services[i].prefixes[k].found != PREFIX_WANTED_WITHDRAW)
+				return;
+	o->spread = monotime_add_ms(now, delay_ms);
+}
+
+void oracle_permit(struct oracle *o, size_t service, size_t prefix)
+{
+	struct oracle_prefix *p = &o->services[service].prefixes[prefix];
+
+	if (p->last.asks_permit)
+		p->permitted = true;
 }
 
 void oracle_check_spoke(struct oracle *o, size_t service, size_t check, enum check_outcome outcome)
@@ -558,29 +795,51 @@ static bool check_service(struct oracle *o, size_t service, struct engine *e, bo
 		const struct engine_prefix *view = engine_prefix(e, service, k);
 		struct oracle_prefix *p = &s->prefixes[k];
 
-		check_prefix(o, s, p, view, e);
+		check_prefix(o, s, p, view);
 		changed |= check_told(o, p, view);
 		*ret_waiting |= waits(view);
 	}
 	return changed;
 }
 
-/* At a moment when something is announced, nothing goes on waiting. Notes what was seen. */
+/* Notes what was seen of one prefix. */
+static void note_prefix(const struct oracle *o, const struct oracle_service *s,
+	struct oracle_prefix *p, const struct engine_prefix *view)
+{
+	bool came =
+		view->wanted == PREFIX_WANTED_ANNOUNCE && p->last.wanted != PREFIX_WANTED_ANNOUNCE;
+	bool kept = o->stopping && s->keep_on_stop;
+
+	p->last = *view;
+	p->decided = true;
+	if (kept)
+		return;
+	if (!waits(view)) {
+		p->natural = expect_naturally(o, s, p).wanted;
+		if (came) {
+			p->ramps = ramp_is_on(s, p) && view->reason != PREFIX_REASON_FORCED;
+			p->ramp_step = 0;
+			p->ramp_since = o->now;
+		}
+	}
+	if (!view->asks_permit)
+		p->permitted = false;
+	check_attributes(o, s, p, waits(view));
+}
+
+/* At a moment when something is announced, nothing goes on waiting. */
 static void check_together(struct oracle *o, const struct engine *e, bool waiting)
 {
 	for (size_t i = 0; i < o->n_services; i++) {
-		const struct oracle_service *s = &o->services[i];
+		struct oracle_service *s = &o->services[i];
 
 		for (size_t k = 0; k < s->n_prefixes; k++) {
 			const struct engine_prefix *view = engine_prefix(e, i, k);
-			struct oracle_prefix *p = &o->services[i].prefixes[k];
 
-			property_require("E11", view->wanted <= p->last.wanted || !waiting,
-				"%s is announced while others wait", p->name);
-			p->last = *view;
-			if (!waits(view) && !(o->stopping && s->keep_on_stop))
-				p->natural = expect_naturally(o, s, p);
-			p->decided = true;
+			property_require("E11",
+				view->wanted <= s->prefixes[k].last.wanted || !waiting,
+				"%s is announced while others wait", s->prefixes[k].name);
+			note_prefix(o, s, &s->prefixes[k], view);
 		}
 	}
 }
@@ -590,16 +849,17 @@ unsigned oracle_check_decided(struct oracle *o, struct engine *e, bool changed, 
 	bool waiting = false, seen = false;
 	unsigned n = 0;
 
-	o->now = now;
+	pass_to(o, now);
 	oracle_hear(o, e);
 	for (size_t i = 0; i < o->n_services; i++) {
 		seen |= check_service(o, i, e, &waiting);
 		n += (unsigned)o->services[i].n_prefixes;
 	}
 	property_require("E14", seen == changed, "decide returned %d", changed);
-	property_require("E13", waiting || monotime_is_never(engine_deadline(e)),
-		"nothing waits and there is a deadline");
 	check_together(o, e, waiting);
+	property_require("E13", same_time(engine_deadline(e), expected_deadline(o)),
+		"the deadline is %llu us, not %llu us", (unsigned long long)engine_deadline(e).us,
+		(unsigned long long)expected_deadline(o).us);
 	if (!waiting)
 		o->idle_at = now;
 	return n;

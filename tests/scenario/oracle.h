@@ -33,6 +33,15 @@ struct oracle_prefix {
 	enum prefix_wanted found;
 	enum prefix_wanted natural; /* by the rules without words: as last seen, or frozen so */
 	bool decided;
+	bool last_resort;
+	bool weight_of_word;
+	enum prefix_shed shed;
+	bool permitted;
+	bool leaving;
+	struct monotime leave_ends;
+	bool ramps;
+	unsigned ramp_step;
+	struct monotime ramp_since;
 	struct engine_prefix last;     /* after the decision before */
 	struct monotime allowed_since; /* the rules allow more than is wanted; never: they do not */
 	enum prefix_wanted told;       /* by transitions */
@@ -44,6 +53,13 @@ struct oracle_service {
 	const char *name;
 	struct service_require require;
 	bool keep_on_stop;
+	unsigned floor;
+	struct ramp_settings slow_start;
+	struct damping_settings hold_down;
+	struct leave_settings leave;
+	struct damping damping; /* by core/damping, whose arithmetic test-core-damping holds */
+	bool sick; /* as of the last decision: unhealthy, and not by shared checks alone */
+	enum service_health health;
 	struct oracle_check checks[ORACLE_CHECKS];
 	size_t n_checks;
 	struct oracle_prefix prefixes[ORACLE_PREFIXES];
@@ -55,6 +71,7 @@ struct oracle {
 	uint64_t coalesce_ms;
 	bool stopping;
 	bool frozen;
+	struct monotime spread; /* its end; never: it is over */
 	struct monotime now;
 	struct monotime idle_at; /* of the last decision after which no announcement waited */
 	struct oracle_service services[ORACLE_SERVICES];
@@ -65,6 +82,9 @@ struct oracle {
 void oracle_configure(struct oracle *o, const struct oracle *next, struct monotime now);
 
 void oracle_found(struct oracle *o, size_t service, size_t prefix, enum prefix_wanted found);
+/* The start's spread, where nothing was found announced. */
+void oracle_spread(struct oracle *o, uint64_t delay_ms, struct monotime now);
+void oracle_permit(struct oracle *o, size_t service, size_t prefix);
 void oracle_check_spoke(struct oracle *o, size_t service, size_t check, enum check_outcome outcome);
 
 /* Reads all transitions; before a reload, since it drops them. */

@@ -49,6 +49,8 @@ static struct check_settings random_settings(struct world *w)
 		.fast_interval_ms = 100 + pick(w, 3) * 200,
 		.rise = 1 + pick(w, 3),
 		.fall = 1 + pick(w, 3),
+		.first_rise = pick(w, 4),
+		.shared = chance(w, 25),
 	};
 }
 
@@ -58,6 +60,23 @@ static struct service_require random_require(struct world *w)
 		.kind = (enum service_require_kind)pick(w, 3),
 		.number = 1 + pick(w, 4),
 	};
+}
+
+/* How a service comes, goes and stays: each of it in some services only. */
+static void add_manners(struct world *w, struct oracle_service *s)
+{
+	s->floor = chance(w, 25) ? 1 + pick(w, 2) : 0;
+	s->slow_start = (struct ramp_settings){0};
+	s->hold_down = (struct damping_settings){0};
+	s->leave = (struct leave_settings){0};
+	if (chance(w, 30))
+		s->slow_start =
+			(struct ramp_settings){pick(w, 65536), 1 + pick(w, 4), 1 + pick(w, 3000)};
+	if (chance(w, 30))
+		s->hold_down = (struct damping_settings){
+			1000, 800 + pick(w, 1000), 750, 1000 + pick(w, 3000), 10000};
+	if (chance(w, 30))
+		s->leave = (struct leave_settings){1 + pick(w, 2000), chance(w, 50), 65535};
 }
 
 static bool has_service(const struct oracle *o, const char *name)
@@ -101,8 +120,11 @@ static void add_prefix(struct world *w, struct oracle *o, struct oracle_service 
 
 	if (s->n_prefixes == ORACLE_PREFIXES || has_prefix(o, name))
 		return;
-	s->prefixes[s->n_prefixes++] = (struct oracle_prefix){
-		.name = name, .address_check = chance(w, 75), .weight = pick(w, 65536)};
+	s->prefixes[s->n_prefixes++] = (struct oracle_prefix){.name = name,
+		.address_check = chance(w, 75),
+		.weight = pick(w, 65536),
+		.last_resort = chance(w, 40),
+		.weight_of_word = chance(w, 10)};
 }
 
 static void add_service(struct world *w, struct oracle *o)
@@ -116,6 +138,7 @@ static void add_service(struct world *w, struct oracle *o)
 	s->name = name;
 	s->require = random_require(w);
 	s->keep_on_stop = chance(w, 30);
+	add_manners(w, s);
 	o->n_services++;
 	for (unsigned n = pick(w, 4); n > 0; n--)
 		add_check(w, s);
@@ -168,8 +191,23 @@ static void change_check(struct world *w, struct oracle_service *s)
 	c = &s->checks[pick(w, (unsigned)s->n_checks)];
 	if (chance(w, 70))
 		c->identity = identities[pick(w, 3)];
+	else if (chance(w, 50))
+		c->settings.shared = !c->settings.shared;
 	else
 		c->settings = random_settings(w);
+}
+
+static void change_prefix(struct world *w, struct oracle_service *s)
+{
+	struct oracle_prefix *p;
+
+	if (s->n_prefixes == 0)
+		return;
+	p = &s->prefixes[pick(w, (unsigned)s->n_prefixes)];
+	if (chance(w, 50))
+		p->weight_of_word = !p->weight_of_word;
+	else
+		p->last_resort = !p->last_resort;
 }
 
 static void change_configuration(struct world *w, struct oracle *o)
@@ -181,7 +219,7 @@ static void change_configuration(struct world *w, struct oracle *o)
 		return;
 	}
 	s = &o->services[pick(w, (unsigned)o->n_services)];
-	switch (pick(w, 12)) {
+	switch (pick(w, 13)) {
 	case 0:
 		add_service(w, o);
 		break;
@@ -220,6 +258,10 @@ static void change_configuration(struct world *w, struct oracle *o)
 	case 11:
 		s->require = random_require(w);
 		s->keep_on_stop = chance(w, 30);
+		add_manners(w, s);
+		break;
+	case 12:
+		change_prefix(w, s);
 		break;
 	}
 }
@@ -239,10 +281,22 @@ static void tell_configuration(struct engine *e, const struct oracle *o, struct 
 			checks[i][k] = (struct engine_check_config){
 				s->checks[k].name, s->checks[k].identity, s->checks[k].settings};
 		for (size_t k = 0; k < s->n_prefixes; k++)
-			prefixes[i][k] = (struct engine_prefix_config){s->prefixes[k].name,
-				s->prefixes[k].weight, s->prefixes[k].address_check};
-		services[i] = (struct engine_service_config){s->name, s->require, s->keep_on_stop,
-			checks[i], s->n_checks, prefixes[i], s->n_prefixes};
+			prefixes[i][k] = (struct engine_prefix_config){.name = s->prefixes[k].name,
+				.weight = s->prefixes[k].weight,
+				.address_check = s->prefixes[k].address_check,
+				.last_resort = s->prefixes[k].last_resort,
+				.weight_of_word = s->prefixes[k].weight_of_word};
+		services[i] = (struct engine_service_config){.name = s->name,
+			.require = s->require,
+			.keep_on_stop = s->keep_on_stop,
+			.floor = s->floor,
+			.slow_start = s->slow_start,
+			.hold_down = s->hold_down,
+			.leave = s->leave,
+			.checks = checks[i],
+			.n_checks = s->n_checks,
+			.prefixes = prefixes[i],
+			.n_prefixes = s->n_prefixes};
 	}
 	if (engine_configure(e, &config, now) != 0)
 		abort();
@@ -292,7 +346,9 @@ static void check_twin(const struct world *w)
 			property_require("E17",
 				a->wanted == b->wanted && a->reason == b->reason &&
 					a->since.us == b->since.us &&
-					a->announces_at.us == b->announces_at.us,
+					a->announces_at.us == b->announces_at.us &&
+					a->weight == b->weight && a->graceful == b->graceful &&
+					a->asks_since.us == b->asks_since.us,
 				"%s is not the same in two engines that were told the same",
 				w->oracle.services[i].prefixes[k].name);
 		}
@@ -387,6 +443,17 @@ static void speak(struct world *w, unsigned service)
 		engine_check_spoke(w->twin, service, check, outcome, w->now);
 }
 
+static void tell_word(struct world *w, unsigned service, unsigned prefix, enum prefix_word word)
+{
+	struct oracle_prefix *p = &w->oracle.services[service].prefixes[prefix];
+
+	p->word = word;
+	property_trace("%8llu %s word %d\n", (unsigned long long)w->now.us, p->name, (int)word);
+	engine_word(w->engine, service, prefix, word);
+	if (w->twin)
+		engine_word(w->twin, service, prefix, word);
+}
+
 static void tell_prefix(struct world *w, unsigned service)
 {
 	struct oracle_service *s = &w->oracle.services[service];
@@ -406,12 +473,8 @@ static void tell_prefix(struct world *w, unsigned service)
 		if (w->twin)
 			engine_address(w->twin, service, prefix, p->address);
 	} else {
-		p->word = chance(w, 60) ? PREFIX_WORD_NONE : (enum prefix_word)pick(w, 3);
-		property_trace(
-			"%8llu %s word %d\n", (unsigned long long)w->now.us, p->name, (int)p->word);
-		engine_word(w->engine, service, prefix, p->word);
-		if (w->twin)
-			engine_word(w->twin, service, prefix, p->word);
+		tell_word(w, service, prefix,
+			chance(w, 60) ? PREFIX_WORD_NONE : (enum prefix_word)pick(w, 3));
 	}
 }
 
@@ -434,8 +497,39 @@ static void find(struct world *w, unsigned service, unsigned percent)
 	}
 }
 
-static void stop(struct world *w)
+/* What the neighbours' side says of it. */
+static void tell_neighbours(struct world *w, unsigned service)
 {
+	struct oracle_service *s = &w->oracle.services[service];
+	unsigned prefix;
+
+	if (s->n_prefixes == 0)
+		return;
+	prefix = pick(w, (unsigned)s->n_prefixes);
+	if (chance(w, 50)) {
+		property_trace("%8llu %s permit\n", (unsigned long long)w->now.us,
+			s->prefixes[prefix].name);
+		oracle_permit(&w->oracle, service, prefix);
+		engine_permit(w->engine, service, prefix);
+		if (w->twin)
+			engine_permit(w->twin, service, prefix);
+		return;
+	}
+	s->prefixes[prefix].shed = chance(w, 60) ? PREFIX_SHED_NONE : (enum prefix_shed)pick(w, 3);
+	property_trace("%8llu %s shed %d\n", (unsigned long long)w->now.us,
+		s->prefixes[prefix].name, (int)s->prefixes[prefix].shed);
+	engine_shed(w->engine, service, prefix, s->prefixes[prefix].shed);
+	if (w->twin)
+		engine_shed(w->twin, service, prefix, s->prefixes[prefix].shed);
+}
+
+/* Often just when something is about to leave. */
+static void stop(struct world *w, unsigned service)
+{
+	if (w->oracle.services[service].n_prefixes > 0 && chance(w, 50)) {
+		tell_word(w, service, 0, PREFIX_WORD_DRAINED);
+		decide(w);
+	}
 	property_trace("%8llu stop\n", (unsigned long long)w->now.us);
 	w->oracle.stopping = true;
 	engine_stop(w->engine);
@@ -482,7 +576,7 @@ static void tell_fact(struct world *w)
 	switch (pick(w, 20)) {
 	case 0:
 		if (chance(w, 15))
-			stop(w);
+			stop(w, service);
 		break;
 	case 1:
 		find(w, service, 50);
@@ -495,10 +589,26 @@ static void tell_fact(struct world *w)
 	case 5:
 		freeze(w);
 		break;
+	case 6:
+	case 7:
+		tell_neighbours(w, service);
+		break;
 	default:
 		speak(w, service);
 		break;
 	}
+}
+
+static void spread(struct world *w)
+{
+	uint64_t delay_ms = pick(w, 3000);
+
+	property_trace("%8llu spread %llu ms\n", (unsigned long long)w->now.us,
+		(unsigned long long)delay_ms);
+	oracle_spread(&w->oracle, delay_ms, w->now);
+	engine_spread(w->engine, delay_ms, w->now);
+	if (w->twin)
+		engine_spread(w->twin, delay_ms, w->now);
 }
 
 static void begin(struct world *w)
@@ -507,12 +617,15 @@ static void begin(struct world *w)
 
 	memset(&first, 0, sizeof(first));
 	first.coalesce_ms = pick(w, 3) * 100;
+	w->oracle.spread = MONOTIME_NEVER;
 	for (unsigned n = 1 + pick(w, 2); n > 0; n--)
 		add_service(w, &first);
 	configure(w, &first);
 	w->oracle.idle_at = w->now;
 	for (unsigned i = 0; i < w->oracle.n_services; i++)
-		find(w, i, 70);
+		find(w, i, chance(w, 70) ? 70 : 0);
+	if (chance(w, 30))
+		spread(w);
 	decide(w);
 }
 

@@ -3,9 +3,13 @@
  * deadlines are kept to the microsecond, and what it wants is held against what the file expects.
  *
  *	configuration [coalesce TIME]         what runs from now on, up to `end`
- *	  service NAME [require all|any|N] [on_stop withdraw|keep]
- *	    check NAME [every TIME] [fast TIME] [rise N] [fall N] [as IDENTITY]
- *	    prefix PREFIX [weight N] [address_check on|off]
+ *	  service NAME [require all|any|N] [on_stop withdraw|keep] [floor N]
+ *	      [slow_start FROM:STEPS:TIME] [leave TIME] [leave_weight N]
+ *	      [hold_down PENALTY:SUPPRESS:REUSE:HALF-LIFE:MAX]
+ *	    check NAME [every TIME] [fast TIME] [rise N] [fall N] [first_rise N] [shared yes|no]
+ *	        [as IDENTITY]
+ *	    prefix PREFIX [weight N] [weight_of_word yes|no] [address_check on|off]
+ *	        [last_resort yes|no]
  *	end
  *	[at TIME] found PREFIX announce|demote|withdraw
  *	[at TIME] check SERVICE/CHECK good|bad|gone|unknown
@@ -13,6 +17,9 @@
  *	                                      and each run says OUTCOME that long after its start
  *	[at TIME] address PREFIX present|missing|unknown
  *	[at TIME] word PREFIX drained|forced|none
+ *	[at TIME] spread TIME
+ *	[at TIME] shed PREFIX none|withdraw|demote
+ *	[at TIME] permit PREFIX
  *	[at TIME] freeze
  *	[at TIME] thaw
  *	[at TIME] stop
@@ -20,6 +27,8 @@
  *	[at TIME] expect check SERVICE/CHECK up|down|pending [decided|undecided]
  *	[at TIME] expect service SERVICE healthy|unhealthy|undecided
  *	[at TIME] expect weight PREFIX N
+ *	[at TIME] expect graceful PREFIX yes|no
+ *	[at TIME] expect permit PREFIX asked|none
  *	[at TIME] expect next SERVICE/CHECK TIME   when its next run starts, or did just now
  *	[at TIME] expect deadline TIME|never
  *	[at TIME] expect changes PREFIX N          how often it was announced or withdrawn so far
@@ -46,6 +55,10 @@ struct service {
 	char name[NAME_LENGTH];
 	struct service_require require;
 	bool keep_on_stop;
+	unsigned floor;
+	struct ramp_settings slow_start;
+	struct damping_settings hold_down;
+	struct leave_settings leave;
 	char check_names[ITEMS_MAX][NAME_LENGTH];
 	char identities[ITEMS_MAX][NAME_LENGTH];
 	struct check_settings settings[ITEMS_MAX];
@@ -53,6 +66,8 @@ struct service {
 	char prefix_names[ITEMS_MAX][NAME_LENGTH];
 	uint32_t weights[ITEMS_MAX];
 	bool address_checks[ITEMS_MAX];
+	bool last_resorts[ITEMS_MAX];
+	bool weights_of_words[ITEMS_MAX];
 	size_t n_prefixes;
 };
 
@@ -173,6 +188,13 @@ static const char *wanted_name(int value)
 static const char *operator_word_name(int value)
 {
 	static const char *const names[] = {"none", "drained", "forced"};
+
+	return names[value];
+}
+
+static const char *shed_name(int value)
+{
+	static const char *const names[] = {"none", "withdraw", "demote"};
 
 	return names[value];
 }
@@ -336,6 +358,43 @@ static struct service *last_service(struct story *s)
 	return &s->read.services[s->read.n_services - 1];
 }
 
+/* The parts of "A:B:C", as many as are expected. */
+static void split(struct story *s, char *text, const char **parts, size_t n)
+{
+	char *rest = text;
+
+	for (size_t i = 0; i < n; i++)
+		if (!(parts[i] = strsep(&rest, ":")))
+			nonsense(s, "expected %zu parts with ':' between", n);
+}
+
+/* How a service comes and goes. */
+static bool read_manner(struct story *s, struct service *service, const char *word, char *value)
+{
+	const char *parts[5];
+
+	if (strcmp(word, "floor") == 0) {
+		service->floor = (unsigned)number_of(s, value);
+	} else if (strcmp(word, "leave") == 0) {
+		service->leave.graceful_ms = duration_ms(s, value);
+	} else if (strcmp(word, "leave_weight") == 0) {
+		service->leave.has_weight = true;
+		service->leave.weight = (uint32_t)number_of(s, value);
+	} else if (strcmp(word, "slow_start") == 0) {
+		split(s, value, parts, 3);
+		service->slow_start = (struct ramp_settings){(uint32_t)number_of(s, parts[0]),
+			(unsigned)number_of(s, parts[1]), duration_ms(s, parts[2])};
+	} else if (strcmp(word, "hold_down") == 0) {
+		split(s, value, parts, 5);
+		service->hold_down = (struct damping_settings){(uint32_t)number_of(s, parts[0]),
+			(uint32_t)number_of(s, parts[1]), (uint32_t)number_of(s, parts[2]),
+			duration_ms(s, parts[3]), duration_ms(s, parts[4])};
+	} else {
+		return false;
+	}
+	return true;
+}
+
 static void read_service(struct story *s, char **words, size_t n)
 {
 	struct service *service = &s->read.services[s->read.n_services++];
@@ -347,6 +406,8 @@ static void read_service(struct story *s, char **words, size_t n)
 	for (size_t i = 2; i + 1 < n; i += 2) {
 		const char *value = words[i + 1];
 
+		if (read_manner(s, service, words[i], words[i + 1]))
+			continue;
 		if (strcmp(words[i], "on_stop") == 0)
 			service->keep_on_stop = strcmp(value, "keep") == 0;
 		else if (strcmp(words[i], "require") != 0)
@@ -367,7 +428,8 @@ static void read_check(struct story *s, char **words, size_t n)
 
 	if (service->n_checks == ITEMS_MAX - 1 || n < 2)
 		nonsense(s, "too many checks, or one without a name");
-	*settings = (struct check_settings){1000, 500, 3, 2};
+	*settings = (struct check_settings){
+		.interval_ms = 1000, .fast_interval_ms = 500, .rise = 3, .fall = 2};
 	copy_name(s, service->check_names[service->n_checks], words[1]);
 	copy_name(s, identity, words[1]);
 	service->n_checks++;
@@ -382,6 +444,10 @@ static void read_check(struct story *s, char **words, size_t n)
 			settings->rise = (unsigned)number_of(s, value);
 		else if (strcmp(words[i], "fall") == 0)
 			settings->fall = (unsigned)number_of(s, value);
+		else if (strcmp(words[i], "first_rise") == 0)
+			settings->first_rise = (unsigned)number_of(s, value);
+		else if (strcmp(words[i], "shared") == 0)
+			settings->shared = strcmp(value, "yes") == 0;
 		else if (strcmp(words[i], "as") == 0)
 			copy_name(s, identity, value);
 		else
@@ -404,6 +470,10 @@ static void read_prefix(struct story *s, char **words, size_t n)
 			service->weights[index] = (uint32_t)number_of(s, words[i + 1]);
 		else if (strcmp(words[i], "address_check") == 0)
 			service->address_checks[index] = strcmp(words[i + 1], "off") != 0;
+		else if (strcmp(words[i], "last_resort") == 0)
+			service->last_resorts[index] = strcmp(words[i + 1], "yes") == 0;
+		else if (strcmp(words[i], "weight_of_word") == 0)
+			service->weights_of_words[index] = strcmp(words[i + 1], "yes") == 0;
 		else
 			nonsense(s, "a prefix has no '%s'", words[i]);
 	}
@@ -423,10 +493,22 @@ static void use_configuration(struct story *s)
 			checks[i][k] = (struct engine_check_config){
 				v->check_names[k], v->identities[k], v->settings[k]};
 		for (size_t k = 0; k < v->n_prefixes; k++)
-			prefixes[i][k] = (struct engine_prefix_config){
-				v->prefix_names[k], v->weights[k], v->address_checks[k]};
-		services[i] = (struct engine_service_config){v->name, v->require, v->keep_on_stop,
-			checks[i], v->n_checks, prefixes[i], v->n_prefixes};
+			prefixes[i][k] = (struct engine_prefix_config){.name = v->prefix_names[k],
+				.weight = v->weights[k],
+				.address_check = v->address_checks[k],
+				.last_resort = v->last_resorts[k],
+				.weight_of_word = v->weights_of_words[k]};
+		services[i] = (struct engine_service_config){.name = v->name,
+			.require = v->require,
+			.keep_on_stop = v->keep_on_stop,
+			.floor = v->floor,
+			.slow_start = v->slow_start,
+			.hold_down = v->hold_down,
+			.leave = v->leave,
+			.checks = checks[i],
+			.n_checks = v->n_checks,
+			.prefixes = prefixes[i],
+			.n_prefixes = v->n_prefixes};
 	}
 	if (engine_configure(s->engine, &config, s->now) != 0)
 		abort();
@@ -503,6 +585,19 @@ static void expect_weight(struct story *s, char **words)
 		unexpected(s, "%s has weight %u; expected %s", words[1], weight, words[2]);
 }
 
+static void expect_flag(struct story *s, char **words)
+{
+	struct place place = prefix_at(s, words[1]);
+	const struct engine_prefix *p = engine_prefix(s->engine, place.service, place.index);
+	bool graceful = strcmp(words[0], "graceful") == 0;
+	const char *is = graceful	  ? (p->graceful ? "yes" : "no")
+			 : p->asks_permit ? "asked"
+					  : "none";
+
+	if (strcmp(is, words[2]) != 0)
+		unexpected(s, "%s: %s is %s; expected %s", words[1], words[0], is, words[2]);
+}
+
 static void expect_next(struct story *s, char **words)
 {
 	const struct run *run = run_at(s, words[1]);
@@ -550,6 +645,8 @@ static void expect(struct story *s, char **words, size_t n)
 		expect_service(s, words);
 	else if (strcmp(words[0], "weight") == 0)
 		expect_weight(s, words);
+	else if (strcmp(words[0], "graceful") == 0 || strcmp(words[0], "permit") == 0)
+		expect_flag(s, words);
 	else if (strcmp(words[0], "next") == 0)
 		expect_next(s, words);
 	else if (strcmp(words[0], "changes") == 0)
@@ -583,6 +680,9 @@ static void tell_prefix(struct story *s, char **words)
 	if (strcmp(words[0], "found") == 0)
 		engine_found(s->engine, at.service, at.index,
 			(enum prefix_wanted)word_of(s, words[2], wanted_name, 3));
+	else if (strcmp(words[0], "shed") == 0)
+		engine_shed(s->engine, at.service, at.index,
+			(enum prefix_shed)word_of(s, words[2], shed_name, 3));
 	else if (strcmp(words[0], "address") == 0)
 		engine_address(s->engine, at.service, at.index,
 			(enum prefix_address)word_of(s, words[2], address_name, 3));
@@ -601,8 +701,8 @@ static void tell_check(struct story *s, char **words)
 
 static bool is_one_of_prefix(const char *word)
 {
-	return strcmp(word, "found") == 0 || strcmp(word, "address") == 0 ||
-	       strcmp(word, "word") == 0;
+	return strcmp(word, "found") == 0 || strcmp(word, "shed") == 0 ||
+	       strcmp(word, "address") == 0 || strcmp(word, "word") == 0;
 }
 
 /* A fact, and the decision that follows each. What BIRD was found doing comes before the first. */
@@ -612,6 +712,11 @@ static void tell(struct story *s, char **words, size_t n)
 		engine_stop(s->engine);
 	else if (n == 1 && (strcmp(words[0], "freeze") == 0 || strcmp(words[0], "thaw") == 0))
 		engine_freeze(s->engine, strcmp(words[0], "freeze") == 0);
+	else if (n == 2 && strcmp(words[0], "spread") == 0)
+		engine_spread(s->engine, duration_ms(s, words[1]), s->now);
+	else if (n == 2 && strcmp(words[0], "permit") == 0)
+		engine_permit(
+			s->engine, prefix_at(s, words[1]).service, prefix_at(s, words[1]).index);
 	else if (n == 3 && is_one_of_prefix(words[0]))
 		tell_prefix(s, words);
 	else if (n == 3 && strcmp(words[0], "check") == 0)

@@ -16,10 +16,11 @@
 
 #define MANY 5000
 
-static const struct engine_check_config process = {"process", "one", {1000, 500, 1, 1}};
+static const struct engine_check_config process = {
+	"process", "one", {.interval_ms = 1000, .fast_interval_ms = 500, .rise = 1, .fall = 1}};
 static const struct engine_prefix_config dns_prefixes[] = {
-	{"192.0.2.53/32", 100, true},
-	{"192.0.2.54/32", 200, true},
+	{.name = "192.0.2.53/32", .weight = 100, .address_check = true},
+	{.name = "192.0.2.54/32", .weight = 200, .address_check = true},
 };
 
 static struct engine *new_engine(uint64_t coalesce_ms)
@@ -209,7 +210,8 @@ static void service_twice(struct engine *e)
 
 static void rise_of_zero(struct engine *e)
 {
-	struct engine_check_config check = {"check", "one", {1000, 500, 0, 1}};
+	struct engine_check_config check = {"check", "one",
+		{.interval_ms = 1000, .fast_interval_ms = 500, .rise = 0, .fall = 1}};
 	struct engine_service_config a = {.name = "a", .checks = &check, .n_checks = 1};
 
 	configure_two(e, &a, &(struct engine_service_config){.name = "b"});
@@ -256,7 +258,8 @@ static struct engine_config many_config(struct engine_service_config *service)
 	for (unsigned i = 0; i < MANY; i++) {
 		snprintf(many_names[i], sizeof(many_names[i]), "10.%u.%u.%u/32", i / 65536 % 256,
 			i / 256 % 256, i % 256);
-		many_prefixes[i] = (struct engine_prefix_config){many_names[i], 100, true};
+		many_prefixes[i] = (struct engine_prefix_config){
+			.name = many_names[i], .weight = 100, .address_check = true};
 	}
 	*service = (struct engine_service_config){.name = "dns",
 		.require = {SERVICE_REQUIRE_ALL, 0},

@@ -32,12 +32,12 @@ void *__wrap_calloc(size_t n, size_t size)
 }
 
 static const struct engine_check_config checks[] = {
-	{"process", "one", {1000, 500, 1, 1}},
-	{"answers", "one", {1000, 500, 2, 2}},
+	{"process", "one", {.interval_ms = 1000, .fast_interval_ms = 500, .rise = 1, .fall = 1}},
+	{"answers", "one", {.interval_ms = 1000, .fast_interval_ms = 500, .rise = 2, .fall = 2}},
 };
 static const struct engine_prefix_config prefixes[] = {
-	{"192.0.2.53/32", 100, true},
-	{"192.0.2.54/32", 100, true},
+	{.name = "192.0.2.53/32", .weight = 100, .address_check = true},
+	{.name = "192.0.2.54/32", .weight = 100, .address_check = true},
 };
 static const struct engine_service_config services[] = {
 	{.name = "dns", .checks = checks, .n_checks = 2, .prefixes = prefixes, .n_prefixes = 1},

@@ -18,12 +18,18 @@ struct row {
 	enum prefix_reason reason;
 };
 
+#define IS_HEALTHY .health = SERVICE_HEALTH_HEALTHY
+#define IS_UNDECIDED .health = SERVICE_HEALTH_UNDECIDED
+#define IS_SHARED .health = SERVICE_HEALTH_UNHEALTHY, .cause = SERVICE_CAUSE_SHARED
+#define IS_UNHEALTHY .health = SERVICE_HEALTH_UNHEALTHY, .cause = SERVICE_CAUSE_CHECKS
+#define IS_DEAD .health = SERVICE_HEALTH_UNHEALTHY, .cause = SERVICE_CAUSE_DEATH
 #define FACTS(stop, says, where, is, spoken, was, ...)                                             \
 	{                                                                                          \
 		.stopping = (stop), .word = PREFIX_WORD_##says, .address = PREFIX_ADDRESS_##where, \
-		.health = SERVICE_HEALTH_##is, .all_spoken = (spoken),                             \
-		.found = PREFIX_WANTED_##was, __VA_ARGS__                                          \
+		IS_##is, .all_spoken = (spoken), .found = PREFIX_WANTED_##was, __VA_ARGS__         \
 	}
+/* What is announced now, also by the rules alone. */
+#define NOW(what) .now = PREFIX_WANTED_##what, .held = PREFIX_WANTED_##what
 #define FROZEN(what) .frozen = true, .held = PREFIX_WANTED_##what
 
 /* clang-format off */
@@ -51,7 +57,7 @@ static const struct row rows[] = {
 	{"1: frozen, and forced all the same",
 		FACTS(false, FORCED, PRESENT, UNHEALTHY, true, ANNOUNCE, FROZEN(WITHDRAW)), ANNOUNCE, PREFIX_REASON_FORCED},
 	{"1: a freeze holds no dead process",
-		FACTS(false, NONE, PRESENT, UNHEALTHY, true, ANNOUNCE, FROZEN(ANNOUNCE), .dead = true), WITHDRAW, PREFIX_REASON_UNHEALTHY},
+		FACTS(false, NONE, PRESENT, DEAD, true, ANNOUNCE, FROZEN(ANNOUNCE)), WITHDRAW, PREFIX_REASON_UNHEALTHY},
 	{"1: nor a missing address",
 		FACTS(false, NONE, MISSING, HEALTHY, true, ANNOUNCE, FROZEN(ANNOUNCE)), WITHDRAW, PREFIX_REASON_ADDRESS_MISSING},
 	{"1: nor a stop",
@@ -80,6 +86,48 @@ static const struct row rows[] = {
 		FACTS(false, NONE, PRESENT, HEALTHY, false, WITHDRAW), WITHDRAW, PREFIX_REASON_FIRST_ROUND},
 	{"4: all have spoken, and the next rule decides",
 		FACTS(false, NONE, PRESENT, HEALTHY, true, WITHDRAW), ANNOUNCE, PREFIX_REASON_HEALTHY},
+	{"0: leaves gently",
+		FACTS(true, NONE, PRESENT, HEALTHY, true, ANNOUNCE, .lingers = true, NOW(ANNOUNCE)), ANNOUNCE, PREFIX_REASON_STOPPING},
+	{"1: leaves gently by its last resort",
+		FACTS(false, DRAINED, PRESENT, HEALTHY, true, ANNOUNCE, .lingers = true, .last_resort = true, NOW(ANNOUNCE)), DEMOTE, PREFIX_REASON_DRAINED},
+	{"1: what is demoted is not promoted to leave",
+		FACTS(false, DRAINED, PRESENT, HEALTHY, true, ANNOUNCE, .lingers = true, NOW(DEMOTE)), DEMOTE, PREFIX_REASON_DRAINED},
+	{"1: nothing gentle where it is unhealthy",
+		FACTS(false, DRAINED, PRESENT, UNHEALTHY, true, ANNOUNCE, .lingers = true, NOW(ANNOUNCE)), WITHDRAW, PREFIX_REASON_DRAINED},
+	{"1: nor where a floor or a freeze would keep it",
+		FACTS(false, DRAINED, PRESENT, UNHEALTHY, true, ANNOUNCE, .lingers = true, .floored = true, .frozen = true, NOW(ANNOUNCE)), WITHDRAW, PREFIX_REASON_DRAINED},
+	{"1: nor where its address is missing",
+		FACTS(false, DRAINED, MISSING, HEALTHY, true, ANNOUNCE, .lingers = true, NOW(ANNOUNCE)), WITHDRAW, PREFIX_REASON_DRAINED},
+	{"3: the floor keeps what is announced",
+		FACTS(false, NONE, PRESENT, UNHEALTHY, true, ANNOUNCE, .floored = true, NOW(ANNOUNCE)), ANNOUNCE, PREFIX_REASON_KEPT_BY_FLOOR},
+	{"3: demoted, where that can be",
+		FACTS(false, NONE, PRESENT, UNHEALTHY, false, ANNOUNCE, .floored = true, .last_resort = true, NOW(ANNOUNCE)), DEMOTE, PREFIX_REASON_KEPT_BY_FLOOR},
+	{"3: and brings nothing back",
+		FACTS(false, NONE, PRESENT, UNHEALTHY, true, ANNOUNCE, .floored = true, NOW(WITHDRAW)), WITHDRAW, PREFIX_REASON_UNHEALTHY},
+	{"3: nor what only an operator had forced",
+		FACTS(false, NONE, PRESENT, UNHEALTHY, true, ANNOUNCE, .floored = true, .now = PREFIX_WANTED_ANNOUNCE, .held = PREFIX_WANTED_WITHDRAW), WITHDRAW, PREFIX_REASON_UNHEALTHY},
+	{"3: no floor holds the dead",
+		FACTS(false, NONE, PRESENT, DEAD, true, ANNOUNCE, .floored = true, NOW(ANNOUNCE)), WITHDRAW, PREFIX_REASON_UNHEALTHY},
+	{"3: nor a missing address",
+		FACTS(false, NONE, MISSING, UNHEALTHY, true, ANNOUNCE, .floored = true, NOW(ANNOUNCE)), WITHDRAW, PREFIX_REASON_ADDRESS_MISSING},
+	{"4: the start's spread, though all have spoken",
+		FACTS(false, NONE, PRESENT, HEALTHY, true, WITHDRAW, .spread = true), WITHDRAW, PREFIX_REASON_FIRST_ROUND},
+	{"4: goes before what is shared",
+		FACTS(false, NONE, PRESENT, SHARED, false, WITHDRAW), WITHDRAW, PREFIX_REASON_FIRST_ROUND},
+	{"5: keeps out what is out",
+		FACTS(false, NONE, PRESENT, HEALTHY, true, WITHDRAW, .held_down = true, .shed = PREFIX_SHED_DEMOTE, NOW(WITHDRAW)), WITHDRAW, PREFIX_REASON_HELD_DOWN},
+	{"5: and takes nothing out",
+		FACTS(false, NONE, PRESENT, HEALTHY, true, WITHDRAW, .held_down = true, NOW(ANNOUNCE)), ANNOUNCE, PREFIX_REASON_HEALTHY},
+	{"6: shed though healthy",
+		FACTS(false, NONE, PRESENT, HEALTHY, true, ANNOUNCE, .shed = PREFIX_SHED_WITHDRAW, NOW(ANNOUNCE)), WITHDRAW, PREFIX_REASON_SHED},
+	{"6: by demoting; before what is shared",
+		FACTS(false, NONE, PRESENT, SHARED, true, ANNOUNCE, .shed = PREFIX_SHED_DEMOTE, NOW(ANNOUNCE)), DEMOTE, PREFIX_REASON_SHED},
+	{"7: what all share withdraws nobody",
+		FACTS(false, NONE, PRESENT, SHARED, true, ANNOUNCE, NOW(ANNOUNCE)), ANNOUNCE, PREFIX_REASON_SHARED_UNHEALTHY},
+	{"7: but demotes",
+		FACTS(false, NONE, PRESENT, SHARED, true, ANNOUNCE, .last_resort = true, .ramps = true, NOW(ANNOUNCE)), DEMOTE, PREFIX_REASON_SHARED_UNHEALTHY},
+	{"7: on the way to its own weight",
+		FACTS(false, NONE, PRESENT, HEALTHY, true, ANNOUNCE, .ramps = true, NOW(ANNOUNCE)), ANNOUNCE, PREFIX_REASON_RAMPING},
 	{"7: healthy, whatever was found",
 		FACTS(false, NONE, PRESENT, HEALTHY, true, DEMOTE), ANNOUNCE, PREFIX_REASON_HEALTHY},
 };
@@ -104,6 +152,11 @@ START_TEST (numbers_of_the_rules) {
 	ck_assert_uint_eq(prefix_reason_rule(PREFIX_REASON_ADDRESS_MISSING), 2);
 	ck_assert_uint_eq(prefix_reason_rule(PREFIX_REASON_UNHEALTHY), 3);
 	ck_assert_uint_eq(prefix_reason_rule(PREFIX_REASON_FIRST_ROUND), 4);
+	ck_assert_uint_eq(prefix_reason_rule(PREFIX_REASON_KEPT_BY_FLOOR), 3);
+	ck_assert_uint_eq(prefix_reason_rule(PREFIX_REASON_HELD_DOWN), 5);
+	ck_assert_uint_eq(prefix_reason_rule(PREFIX_REASON_SHED), 6);
+	ck_assert_uint_eq(prefix_reason_rule(PREFIX_REASON_SHARED_UNHEALTHY), 7);
+	ck_assert_uint_eq(prefix_reason_rule(PREFIX_REASON_RAMPING), 7);
 	ck_assert_uint_eq(prefix_reason_rule(PREFIX_REASON_HEALTHY), 7);
 }
 END_TEST
@@ -119,6 +172,11 @@ START_TEST (names) {
 	ck_assert_str_eq(prefix_reason_name(PREFIX_REASON_ADDRESS_MISSING), "address_missing");
 	ck_assert_str_eq(prefix_reason_name(PREFIX_REASON_UNHEALTHY), "unhealthy");
 	ck_assert_str_eq(prefix_reason_name(PREFIX_REASON_FIRST_ROUND), "first_round");
+	ck_assert_str_eq(prefix_reason_name(PREFIX_REASON_KEPT_BY_FLOOR), "kept_by_floor");
+	ck_assert_str_eq(prefix_reason_name(PREFIX_REASON_HELD_DOWN), "held_down");
+	ck_assert_str_eq(prefix_reason_name(PREFIX_REASON_SHED), "shed");
+	ck_assert_str_eq(prefix_reason_name(PREFIX_REASON_SHARED_UNHEALTHY), "shared_unhealthy");
+	ck_assert_str_eq(prefix_reason_name(PREFIX_REASON_RAMPING), "ramping");
 	ck_assert_str_eq(prefix_reason_name(PREFIX_REASON_HEALTHY), "healthy");
 	/* "More attractive" is the order of the enum. */
 	ck_assert(WITHDRAW < DEMOTE && DEMOTE < ANNOUNCE);

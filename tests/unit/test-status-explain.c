@@ -33,6 +33,16 @@ const struct check *engine_check(const struct engine *e, size_t service, size_t 
 	return &fake_checks[check];
 }
 
+struct monotime engine_reuse(const struct engine *e, size_t service)
+{
+	return MONOTIME_NEVER;
+}
+
+struct monotime engine_next_step(const struct engine *e, size_t service, size_t prefix)
+{
+	return MONOTIME_NEVER;
+}
+
 enum service_health engine_health(const struct engine *e, size_t service)
 {
 	return SERVICE_HEALTH_HEALTHY;
@@ -424,6 +434,11 @@ START_TEST (each_reason_has_its_next) {
 		{PREFIX_REASON_ADDRESS_MISSING, "address, check port good 3"},
 		{PREFIX_REASON_UNHEALTHY, "check port good 3"},
 		{PREFIX_REASON_FIRST_ROUND, "check port good 3"},
+		{PREFIX_REASON_KEPT_BY_FLOOR, "check port good 3"},
+		{PREFIX_REASON_HELD_DOWN, "reuse"},
+		{PREFIX_REASON_SHED, "unshed"},
+		{PREFIX_REASON_SHARED_UNHEALTHY, "check port good 3"},
+		{PREFIX_REASON_RAMPING, "step, check process bad 1"},
 		{PREFIX_REASON_HEALTHY, "check process bad 1"},
 	};
 

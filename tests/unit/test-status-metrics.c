@@ -226,7 +226,12 @@ START_TEST (prefixes) {
 		"redshank_prefix_reason{" DNS ",reason=\"frozen\"} 0\n"
 		"redshank_prefix_reason{" DNS ",reason=\"address_missing\"} 0\n"
 		"redshank_prefix_reason{" DNS ",reason=\"unhealthy\"} 0\n"
+		"redshank_prefix_reason{" DNS ",reason=\"kept_by_floor\"} 0\n"
 		"redshank_prefix_reason{" DNS ",reason=\"first_round\"} 0\n"
+		"redshank_prefix_reason{" DNS ",reason=\"held_down\"} 0\n"
+		"redshank_prefix_reason{" DNS ",reason=\"shed\"} 0\n"
+		"redshank_prefix_reason{" DNS ",reason=\"shared_unhealthy\"} 0\n"
+		"redshank_prefix_reason{" DNS ",reason=\"ramping\"} 0\n"
 		"redshank_prefix_reason{" DNS ",reason=\"healthy\"} 1\n");
 	configured.n_services = 2;
 	fake_prefixes[0].wanted = PREFIX_WANTED_WITHDRAW;
