@@ -114,7 +114,8 @@ START_TEST (units) {
 END_TEST
 
 START_TEST (triggers) {
-	const struct check_settings settings = {1000, 1000, 2, 2};
+	const struct check_settings settings = {
+		.interval_ms = 1000, .fast_interval_ms = 1000, .rise = 2, .fall = 2};
 	struct check c;
 
 	check_init(&c, &settings, now);
