@@ -119,15 +119,17 @@ enum command_exit change_tell(
 	const char *warning = json_string_value(json_object_get(answer, "warning"));
 	const char *error = json_string_value(json_object_get(answer, "error"));
 	const json_t *problem;
+	bool done = status == 200 && text;
 	char said[64];
 	size_t i;
 
-	if (json && answer)
+	if (json && (done || error)) {
 		(void)(json_dumpf(answer, out, JSON_INDENT(2) | JSON_ENSURE_ASCII) == 0 &&
 			fputc('\n', out) >= 0);
-	if (status == 200 && text) {
-		if (!json)
-			tell_line(out, "", text);
+		return done ? COMMAND_OK : COMMAND_REFUSED;
+	}
+	if (done) {
+		tell_line(out, "", text);
 		if (warning)
 			tell_line(err, "redshankctl: warning: ", warning);
 		return COMMAND_OK;

@@ -31,7 +31,7 @@ char *change_body(const char *command, const char *name, const char *number,
 
 /*
  * Tells what the agent answered (HTTP status and body): what was done on `out`, warnings and
- * refusals on `err`; with `json` the answer as it is on `out`. The exit code.
+ * refusals on `err`; with `json` only the answer, as it is, on `out`. The exit code.
  */
 enum command_exit change_tell(
 	FILE *out, FILE *err, bool json, long status, const char *body, size_t n);

@@ -13,6 +13,7 @@
 #include <time.h>
 
 #include "agent/ctl/change.h"
+#include "agent/ctl/complete.h"
 #include "agent/ctl/events.h"
 #include "agent/ctl/explain.h"
 #include "agent/ctl/fetch.h"
@@ -36,7 +37,10 @@ struct command {
 	int (*run)(const struct command_options *options, int argc, char **argv);
 };
 
-/* An error's text as it goes to stderr; returns `code`. Words from the command line are escaped. */
+/* Where complaints go: standard error, or with --json memory, for they become one object then. */
+static FILE *errors;
+
+/* An error's text; returns `code`. Words from the command line are escaped. */
 static int complain(enum command_exit code, const char *format, ...) _printf_(2, 3);
 static int complain(enum command_exit code, const char *format, ...)
 {
@@ -48,7 +52,7 @@ static int complain(enum command_exit code, const char *format, ...)
 	(void)vsnprintf(text, sizeof(text), format, ap);
 	va_end(ap);
 	escaped = text_escape(text);
-	(void)fprintf(stderr, "redshankctl: %s\n", escaped);
+	(void)fprintf(errors, "redshankctl: %s\n", escaped);
 	return (int)code;
 }
 
@@ -175,7 +179,7 @@ static int run_change(const struct command_options *options, int argc, char **ar
 	(void)snprintf(path, sizeof(path), "/v1/%s", argv[0]);
 	if (fetch_post(options->socket, path, body, &answer, &error) < 0)
 		return complain(COMMAND_NO_AGENT, "%s", error.text);
-	return (int)change_tell(stdout, stderr, options->json, answer.status,
+	return (int)change_tell(stdout, errors, options->json, answer.status,
 		buffer_string(&answer.body), answer.body.length);
 }
 
@@ -225,7 +229,7 @@ static int run_import(const struct command_options *options, int argc, char **ar
 	if (argc < 3)
 		return complain(
 			COMMAND_USAGE, "import %s: expected files of that program", argv[1]);
-	return import_command(peer, (size_t)argc - 2, argv + 2, stdout, stderr);
+	return import_command(peer, (size_t)argc - 2, argv + 2, stdout, errors);
 }
 
 static const struct command commands[] = {
@@ -250,6 +254,13 @@ static const struct command commands[] = {
 	{"import", "PEER FILE...",
 		"an ahc, exabgp or birdwatcher configuration as one of Redshank's", run_import},
 };
+
+static struct complete_command command_nth(size_t i)
+{
+	if (i >= ELEMENTSOF(commands))
+		return (struct complete_command){0};
+	return (struct complete_command){commands[i].name, commands[i].arguments, commands[i].help};
+}
 
 /* --- words --- */
 
@@ -299,10 +310,10 @@ static int unknown_command(const char *word)
 			word, nearest);
 	else
 		(void)complain(COMMAND_USAGE, "unknown command \"%.64s\"", word);
-	(void)fputs("The commands are:", stderr);
+	(void)fputs("The commands are:", errors);
 	for (size_t i = 0; i < ELEMENTSOF(commands); i++)
-		(void)fprintf(stderr, " %s", commands[i].name);
-	(void)fputc('\n', stderr);
+		(void)fprintf(errors, " %s", commands[i].name);
+	(void)fputc('\n', errors);
 	return COMMAND_USAGE;
 }
 
@@ -349,8 +360,13 @@ static int run_named(const struct command_options *options, int argc, char **arg
 {
 	if (argc == 0) {
 		(void)complain(COMMAND_USAGE, "expected a command");
-		print_help(stderr);
+		if (!options->json)
+			print_help(stderr);
 		return COMMAND_USAGE;
+	}
+	if (strcmp(argv[0], "complete") == 0) {
+		complete_words(stdout, options->socket, (size_t)argc - 1, argv + 1, command_nth);
+		return COMMAND_OK;
 	}
 	for (size_t i = 0; i < ELEMENTSOF(commands); i++) {
 		int most = most_words(commands[i].arguments, argc);
@@ -360,6 +376,8 @@ static int run_named(const struct command_options *options, int argc, char **arg
 		if (argc > most)
 			return complain(COMMAND_USAGE, "%s: unexpected \"%.64s\"; usage: %s %s",
 				argv[0], argv[most], commands[i].name, commands[i].arguments);
+		if (options->plugin && options->json)
+			return complain(COMMAND_USAGE, "--plugin and --json do not go together");
 		if (options->plugin && commands[i].run != run_status)
 			return complain(COMMAND_USAGE, "--plugin goes with status only");
 		if (options->follow && commands[i].run != run_events)
@@ -373,7 +391,18 @@ static int run_named(const struct command_options *options, int argc, char **arg
 	return unknown_command(argv[0]);
 }
 
-int command_run(int argc, char **argv)
+/* What getopt_long did not understand, in our words. */
+static int bad_option(int c, char **argv)
+{
+	if (c == ':')
+		return complain(COMMAND_USAGE, "%.64s expects an argument", argv[optind - 1]);
+	if (optopt > 0 && optopt < 256)
+		return complain(COMMAND_USAGE, "unknown option \"-%c\"", optopt);
+	return complain(COMMAND_USAGE, "unknown option \"%.64s\"; redshankctl --help lists them",
+		argv[optind - 1]);
+}
+
+static int run_line(int argc, char **argv)
 {
 	enum {
 		OPTION_SOCKET = 256,
@@ -400,9 +429,10 @@ int command_run(int argc, char **argv)
 		{0},
 	};
 	struct command_options options = {.socket = COMMAND_SOCKET};
-	int c, code;
+	int c;
 
-	while ((c = getopt_long(argc, argv, "fh", known, NULL)) >= 0) {
+	opterr = 0;
+	while ((c = getopt_long(argc, argv, ":fh", known, NULL)) >= 0) {
 		switch (c) {
 		case OPTION_SOCKET:
 			options.socket = optarg;
@@ -430,15 +460,71 @@ int command_run(int argc, char **argv)
 			options.change.span = optarg;
 			break;
 		case OPTION_VERSION:
-			return run_version(&(struct command_options){0}, 0, NULL);
+			return run_version(&options, 0, NULL);
 		case 'h':
 			print_help(stdout);
 			return COMMAND_OK;
 		default:
-			return COMMAND_USAGE; /* getopt_long has said why */
+			return bad_option(c, argv);
 		}
 	}
-	code = run_named(&options, argc - optind, argv + optind);
+	return run_named(&options, argc - optind, argv + optind);
+}
+
+/* --- for programs --- */
+
+/* Known before the options are read, for those may be what is wrong. */
+static bool wants_json(int argc, char **argv)
+{
+	for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
+		if (strcmp(argv[i], "--json") == 0)
+			return true;
+	return false;
+}
+
+/* {"error": the first line, "problems": the others}, on standard output. Nothing where nothing was
+ * complained about: then the answer has said it. */
+static void tell_as_json(char *text)
+{
+	json_auto_t *object = json_object();
+	json_t *problems = NULL;
+	char *save = NULL;
+
+	for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+		if (strncmp(line, "redshankctl: ", 13) == 0)
+			line += 13;
+		line += strspn(line, " ");
+		if (json_object_size(object) == 0) {
+			(void)json_object_set_new(object, "error", json_string(line));
+			continue;
+		}
+		if (!problems) {
+			problems = json_array();
+			(void)json_object_set_new(object, "problems", problems);
+		}
+		(void)json_array_append_new(problems, json_string(line));
+	}
+	if (json_object_size(object) > 0)
+		(void)(json_dumpf(object, stdout, JSON_INDENT(2) | JSON_ENSURE_ASCII) == 0 &&
+			fputc('\n', stdout) >= 0);
+}
+
+int command_run(int argc, char **argv)
+{
+	_cleanup_free_ char *text = NULL;
+	size_t n = 0;
+	FILE *memory = wants_json(argc, argv) ? open_memstream(&text, &n) : NULL;
+	int code;
+
+	errors = memory ? memory : stderr;
+	code = run_line(argc, argv);
+	errors = stderr;
+	if (memory && fclose(memory) == 0) {
+		if (code == COMMAND_OK)
+			(void)fputs(text, stderr);
+		else
+			tell_as_json(text);
+	}
 	if (fflush(stdout) != 0)
 		return complain(COMMAND_REFUSED, "standard output: %s", strerror(errno));
 	return code;

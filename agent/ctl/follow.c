@@ -29,6 +29,7 @@ struct follow {
 	bool over;		   /* nobody reads what is written */
 };
 
+/* On `err`, or for programs as a line of JSON with `error` where they read. */
 static void say(struct follow *f, const char *format, ...) _printf_(2, 3);
 static void say(struct follow *f, const char *format, ...)
 {
@@ -39,6 +40,13 @@ static void say(struct follow *f, const char *format, ...)
 	va_start(ap, format);
 	(void)vsnprintf(text, sizeof(text), format, ap);
 	va_end(ap);
+	if (f->options->json) {
+		json_auto_t *line = json_pack("{s:s%}", "error", text, strlen(text));
+
+		(void)(line && json_dumpf(line, f->out, JSON_COMPACT | JSON_ENSURE_ASCII) == 0 &&
+			fputc('\n', f->out) >= 0 && fflush(f->out) == 0);
+		return;
+	}
 	escaped = text_escape(text);
 	(void)fprintf(f->err, "redshankctl: %s\n", escaped);
 }
