@@ -125,21 +125,22 @@ struct shed_settings {
 	enum shed_mode mode;
 	/* of the capacity, release < target < accept < hot */
 	unsigned release_bp, target_bp, accept_bp, hot_bp;
-	unsigned margin_bp;	 /* on top of every amount that is asked for */
-	unsigned pick_min_bp;	 /* of own load: smaller prefixes are not worth a change */
-	unsigned pick_max_bp;	 /* of own load: larger ones are too much at once */
-	unsigned most_bp;	 /* of own load: never more than this out */
-	unsigned warm_share_bp;	 /* of its capacity: what may fall on a receiver above accept */
-	unsigned site_hot_bp;	 /* of the site above hot: from here on everybody absorbs */
-	unsigned fresh_bp;	 /* of the configured neighbours: so many must be fresh */
-	unsigned noise_bp;	 /* of capacity: what the effect test takes for noise */
-	unsigned drift_bp;	 /* of a lease: how much two clocks may differ in speed */
-	uint64_t over_ms;	 /* above hot for so long before anything is shed */
-	uint64_t rank_ms;	 /* highest of all wanters for so long (three reports) */
-	uint64_t settle_ms;	 /* from a change until loads show it */
-	uint64_t under_ms;	 /* under target for so long before anything returns */
-	uint64_t release_gap_ms; /* between two returns */
-	uint64_t ask_ms;	 /* all must have granted within */
+	unsigned margin_bp;	/* on top of every amount that is asked for */
+	unsigned pick_min_bp;	/* of own load: smaller prefixes are not worth a change */
+	unsigned pick_max_bp;	/* of own load: larger ones are too much at once */
+	unsigned most_bp;	/* of own load: never more than this out */
+	unsigned warm_share_bp; /* of its capacity: what may fall on a receiver above accept */
+	unsigned site_hot_bp;	/* of the site above hot: from here on everybody absorbs */
+	unsigned fresh_bp;	/* of the configured neighbours: so many must be fresh */
+	unsigned noise_bp;	/* of capacity: what the effect test takes for noise */
+	unsigned drift_bp;	/* of a lease: how much two clocks may differ in speed */
+	uint64_t over_ms;	/* above hot for so long before anything is shed */
+	uint64_t rank_ms;	/* highest of all wanters for so long (three reports) */
+	uint64_t visible_ms; /* from a change until a receiver's own load shows nearly all of it */
+	uint64_t settle_ms;  /* from a change until loads show it */
+	uint64_t under_ms;   /* under target for so long before anything returns */
+	uint64_t release_gap_ms;	   /* between two returns */
+	uint64_t ask_ms;		   /* all must have granted within */
 	uint64_t wait_min_ms, wait_max_ms; /* after a request that failed, at random */
 	uint64_t stale_ms;		   /* an older report says nothing */
 	uint64_t forget_ms;		   /* a neighbour silent for longer announces nothing */
@@ -152,10 +153,12 @@ struct shed_settings {
 	uint64_t leave_alone_ms; /* of a prefix or the server after the effect test failed */
 	unsigned prefix_changes; /* in prefix_window_ms */
 	uint64_t prefix_window_ms;
+	unsigned in_flight;	 /* sheds whose effect does not show yet */
 	unsigned server_changes; /* in server_window_ms; at most SHED_CHANGES_MAX */
 	uint64_t server_window_ms;
 };
 #define SHED_CHANGES_MAX 32
+#define SHED_PREFIX_CHANGES_MAX 8
 
 /* What docs/shedding.md says; enabled is false. */
 struct shed_settings shed_settings_default(void);
@@ -338,6 +341,8 @@ struct shed_prefix {
 	unsigned n_owed;       /* promises that we gave for it */
 	uint64_t load_moved;   /* what it carried when it went */
 	unsigned order;	       /* 1: the first that went; the highest comes back first */
+	enum shed_why last;    /* why it came back, or was given up, the last time; NEW: never */
+	struct monotime last_at;
 };
 void shed_prefix(const struct shed *s, size_t prefix, struct shed_prefix *ret, struct monotime now);
 

@@ -28,6 +28,7 @@ struct shed_settings shed_settings_default(void)
 		.drift_bp = 200,
 		.over_ms = 6000,
 		.rank_ms = 3000,
+		.visible_ms = 12000,
 		.settle_ms = 20000,
 		.under_ms = 5 * MINUTE_MS,
 		.release_gap_ms = MINUTE_MS,
@@ -46,6 +47,7 @@ struct shed_settings shed_settings_default(void)
 		.leave_alone_ms = 60 * MINUTE_MS,
 		.prefix_changes = 2,
 		.prefix_window_ms = 15 * MINUTE_MS,
+		.in_flight = 3,
 		.server_changes = 6,
 		.server_window_ms = 10 * MINUTE_MS,
 	};
@@ -92,7 +94,10 @@ bool shed_settings_check(const struct shed_settings *s, struct shed_fault *ret)
 	       shed_settings_order(
 		       "renew", s->renew_ms, "lease", s->lease_ms - drift_ms - s->guard_ms, ret) &&
 	       shed_settings_order("stale_after", s->stale_ms, "forget_after", s->forget_ms, ret) &&
+	       shed_settings_range("visible", s->visible_ms, 0, s->settle_ms, ret) &&
 	       shed_settings_range("wait", s->wait_max_ms, s->wait_min_ms, UINT64_MAX, ret) &&
+	       shed_settings_range("in_flight", s->in_flight, 1, SHED_OUT_MAX / 2, ret) &&
 	       shed_settings_range("server_changes", s->server_changes, 1, SHED_CHANGES_MAX, ret) &&
-	       shed_settings_range("prefix_changes", s->prefix_changes, 1, SHED_CHANGES_MAX, ret);
+	       shed_settings_range(
+		       "prefix_changes", s->prefix_changes, 1, SHED_PREFIX_CHANGES_MAX, ret);
 }
