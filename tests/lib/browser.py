@@ -53,6 +53,16 @@ def _modules():
     return folder
 
 
+def needs():
+    """Skips the test where there can be no browser. (the program, the folder with its modules)."""
+    program = find("chromium")
+    if not program:
+        raise Cannot("not installed: chromium")
+    if not find("node"):
+        raise Cannot("not installed: node (package nodejs)")
+    return program, _modules()
+
+
 class Page:
     def __init__(self, browser, number):
         self.browser = browser
@@ -111,14 +121,10 @@ class Page:
 
 class Browser:
     def __init__(self, host):
-        program = find("chromium")
-        if not program:
-            raise Cannot("not installed: chromium")
-        if not find("node"):
-            raise Cannot("not installed: node (package nodejs)")
+        program, modules = needs()
         self.dir = host.path("browser")
         os.makedirs(self.dir, exist_ok=True)
-        env = {**os.environ, "MODULES": _modules(), "CHROMIUM": program, "HOME": self.dir, "TMPDIR": self.dir,
+        env = {**os.environ, "MODULES": modules, "CHROMIUM": program, "HOME": self.dir, "TMPDIR": self.dir,
                "XDG_CONFIG_HOME": self.dir, "XDG_CACHE_HOME": self.dir}
         self.log = open(os.path.join(self.dir, "log"), "w+", encoding="utf-8")
         self.process = subprocess.Popen(

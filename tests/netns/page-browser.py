@@ -9,7 +9,7 @@ import os
 import time
 import urllib.request
 
-from lib.browser import Browser
+from lib import browser
 from lib.case import check, eventually, main
 from lib.site import Site
 
@@ -36,11 +36,12 @@ class Page(Site):
     """A site with one browser in the edge's namespace."""
 
     def __init__(self):
+        browser.needs()
         super().__init__(edges=1)
         self.agent = self.edges[0].agent
         self.browser = None
         try:
-            self.browser = Browser(self.edges[0].host)
+            self.browser = browser.Browser(self.edges[0].host)
         except BaseException:
             self.close()
             raise

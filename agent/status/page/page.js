@@ -372,11 +372,12 @@ function makeService(key) {
 	node.sum = make("span", {class: "sum"});
 	node.why = make("span", {class: "why"});
 	node.inside = make("div", {class: "inside"});
+	node.repair = make("p", {class: "repair"});
 	node.prefixTable = table("prefixes", "Prefixes of " + key, [["state", "State"], ["name", "Prefix"],
 		...PREFIX_CELLS, ["since", "For"]]);
 	node.checkTable = table("checks", "Checks of " + key, [["state", "State"], ["name", "Check"],
 		["outcomes", "Outcomes"], ["latency", "Latency"], ["reason", "Said last"], ["since", "For"]]);
-	node.inside.append(node.prefixTable.whole, node.checkTable.whole);
+	node.inside.append(node.repair, node.checkTable.whole, node.prefixTable.whole);
 	node.summary = make("summary", null, node.glyph, make("h3", null, key), node.health, node.sum, node.why);
 	node.row = make("details", {class: "service", "data-service": key}, node.summary, node.inside);
 	node.summary.addEventListener("click", () => { node.touched = true; });
@@ -390,6 +391,17 @@ function whyText(service) {
 		if (check.state === "down")
 			parts.push(name + " is down" + (check.reason ? ": " + check.reason : ""));
 	return parts.slice(0, 3).join("; ") + (parts.length > 3 ? "; and " + (parts.length - 3) + " more" : "");
+}
+
+/* What the agent does about a dead unit; nothing while there is nothing to do. */
+function repairText(repair) {
+	if (!repair || repair.state === "idle")
+		return "";
+	return "Restart of " + repair.unit + ": " + repair.state + ", " +
+		repair.attempts + " of " + plural(repair.limit, "attempt") + " made" +
+		(repair.last_result ? ", the last one " + repair.last_result.replaceAll("_", " ") : "") +
+		(repair.next ? ", looked at again at " + clock(Date.parse(repair.next)) : "") +
+		(repair.text ? ": " + repair.text : "");
 }
 
 function updateService(node, service, bird, few) {
@@ -409,6 +421,8 @@ function updateService(node, service, bird, few) {
 		" announced, " + checks.filter(([, c]) => c.state === "up").length + " of " +
 		plural(checks.length, "check") + " up");
 	text(node.why, whyText(service));
+	text(node.repair, repairText(service.repair));
+	node.repair.hidden = !node.repair.shown;
 	node.checkTable.whole.hidden = checks.length === 0;
 	keyed(node.prefixes, prefixes, makePrefix, (row, prefix) => updatePrefix(row, prefix, bird));
 	node.changed = 0;
@@ -682,7 +696,7 @@ const lastEvents = new Set();
 
 function eventText(event) {
 	if (event.message)
-		return event.message;
+		return String(event.message).replaceAll(" -> ", " \u2192 ");
 	const about = [event.service, event.check, event.prefix].filter(Boolean).join(" ");
 	return [event.event, about, event.from && event.to ? event.from + " \u2192 " + event.to : "", event.reason,
 		event.who ? "by " + event.who : "", event.why].filter(Boolean).join(", ");
@@ -705,8 +719,8 @@ function showEvent(event) {
 	if (!Number.isNaN(at))
 		time.title = new Date(at).toLocaleString();
 	const words = make("span", null, eventText(event));
-	const glyph = make("span", {class: "glyph " + level, "aria-hidden": "true"}, level === "good" ? "\u00b7" : GLYPHS[level]);
-	words.prepend(glyph);
+	if (level !== "good")
+		words.prepend(make("span", {class: "glyph " + level, "aria-hidden": "true"}, GLYPHS[level]), " ");
 	const row = make("li", {"data-event": event.event || ""}, time, words);
 	row.key = key;
 	parent.prepend(row);
