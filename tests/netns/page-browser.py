@@ -42,6 +42,7 @@ class Page(Site):
         self.browser = None
         try:
             self.browser = browser.Browser(self.edges[0].host)
+            self.healthy()
         except BaseException:
             self.close()
             raise
@@ -82,7 +83,6 @@ def innocent(page, what):
 
 def test_a_death_is_seen(site):
     """A service dies and comes back: the page says so without being loaded again."""
-    site.healthy()
     edge, page = site.edges[0], site.open()
     page.wait(f"{VERDICT} === 'good' && {LINK} === 'live'")
     check(page.eval(says(DNS, "announced")) and page.eval(says(DNS, "healthy")), "announced", page.eval(row(DNS) + ".innerText"))
