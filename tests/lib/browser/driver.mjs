@@ -46,13 +46,18 @@ async function open({url, scheme = "light", width = 1280, height = 900, reduce =
 	return last;
 }
 
+async function late(ms) {
+	await new Promise(done => setTimeout(done, ms));
+	throw new Error("the page does not answer");
+}
+
 /* Until the expression is true. Not by a function that the page would hold: its policy allows no eval. */
 async function wait(page, {js, timeout}) {
 	const end = Date.now() + timeout;
 	for (;;) {
 		let value = null, why = "";
 		try {
-			value = await page.evaluate(js);
+			value = await Promise.race([page.evaluate(js), late(2000)]);
 		} catch (error) { /* the page is being loaded, or has no such element yet */
 			why = ": " + error;
 		}
