@@ -4,6 +4,7 @@ What it may not do, that it still sees what it must, that a hung agent is replac
 the routers, and that it stops before what it watches.
 """
 
+import json
 import os
 import re
 import subprocess
@@ -16,6 +17,7 @@ from lib.machinesite import CONFIG, MachineSite
 DNS = "192.0.2.53/32"
 UNIT = os.path.join(ROOT, "systemd", "redshank.service")
 EXAMPLE = os.path.join(ROOT, "docs", "examples", "capabilities.conf")
+CATALOG = os.path.join(ROOT, "systemd", "package", "redshank.catalog")
 CAP_NET_ADMIN = 12
 EXPOSURE = 1.8  # of 10, as systemd-analyze counts
 
@@ -82,6 +84,46 @@ def test_rules(site):
     check(not refused, "nothing that the agent does is against the rules", refused)
     check(site.machine.run(["stat", "-c", "%U %a", "/var/lib/redshank"]).stdout.split() == ["redshank", "750"],
           "a folder for its state")
+
+
+def logged(site, *match):
+    """The agent's entries of the journal with these fields, oldest first, as dicts."""
+    done = site.machine.run(["journalctl", "-q", "-u", "redshank.service", "-o", "json", "--all", *match])
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def test_journal(site):
+    """What happened has its facts as fields of the journal, the same as in the events, and a catalog's help."""
+    site.machine.run(["kill", "-9", site.machine.show("nsd.service", "MainPID")])
+    down = ["REDSHANK_EVENT=service", "REDSHANK_SERVICE=dns", "REDSHANK_TO=unhealthy"]
+    eventually(lambda: logged(site, *down), what="the death is in the journal")
+    entry = logged(site, *down)[-1]
+    wanted = {"REDSHANK_FROM": "healthy", "REDSHANK_WANTED": "withdraw", "REDSHANK_RULE": "unhealthy",
+              "REDSHANK_PREFIX_COUNT": "2", "PRIORITY": "6", "SYSLOG_IDENTIFIER": "redshankd"}
+    check({key: entry.get(key) for key in wanted} == wanted, f"it has {wanted}", entry)
+    check(sorted(entry["REDSHANK_PREFIX"]) == sorted([DNS, "2001:db8::53/128"]), "both prefixes", entry)
+    check("process" in entry["REDSHANK_REASON"], "the reason", entry)
+    site.machine.run([site.ctl, "drain", DNS, "--for", "1s", "--reason", 'new "disks"\nPRIORITY=0'])
+    eventually(lambda: logged(site, "REDSHANK_EVENT=word_ended"), what="the drain ends")
+    said = logged(site, "REDSHANK_EVENT=drain", f"REDSHANK_PREFIX={DNS}")[-1]
+    wanted = {"REDSHANK_WHY": 'new "disks"\\x0aPRIORITY=0', "PRIORITY": "5", "REDSHANK_TO": "drained"}
+    check({key: said.get(key) for key in wanted} == wanted, f"the drain has {wanted}", said)
+    check(said["REDSHANK_WHO"].startswith("root (uid 0, pid ") and "REDSHANK_UNTIL" in said, "who, until when", said)
+
+    events = site.machine.run([site.ctl, "--json", "events"]).stdout.splitlines()
+    messages = [json.loads(line)["message"] for line in events]
+    check(entry["MESSAGE"] in messages and said["MESSAGE"] in messages, "the events have the same lines", messages)
+    kept = [entry["MESSAGE"] for entry in logged(site) if "REDSHANK_EVENT" in entry]
+    check(kept[-len(messages):] == messages, "all of them, in that order", kept, messages)
+    with open(CATALOG, encoding="utf-8") as f:
+        site.machine.write("/run/catalog/redshank.catalog", f.read())
+    site.machine.run(["mount", "--bind", "/run/catalog", "/usr/lib/systemd/catalog"])
+    site.machine.run(["journalctl", "--update-catalog"])
+    told = site.machine.run(["journalctl", "-q", "-x", "-u", "redshank.service", *down]).stdout
+    site.machine.run(["umount", "/usr/lib/systemd/catalog"])
+    check("Subject: Service dns is unhealthy" in told and "redshankctl explain dns" in told, "the catalog helps", told)
+    site.machine.systemctl("restart", "nsd.service")
+    eventually(lambda: healthy(site), what="every check is up")
 
 
 def test_dropin(site):
