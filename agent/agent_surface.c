@@ -40,6 +40,7 @@ static struct document_facts agent_facts(struct agent *a)
 		.ready = a->ready,
 		.stopping = a->stopping,
 		.config_error = a->config_error,
+		.state_error = control_state_error(a->control),
 		.config_loaded = a->config_loaded,
 		.generation = a->generation,
 		.revision = a->revision,

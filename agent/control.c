@@ -4,7 +4,8 @@
  * A request is read by the table of its command's keys, so that a misspelt `for` is refused and not
  * a drain without an end. A drain is carried out even when it cannot be kept on disk: the person
  * who asks for it has a reason, and is told. Everything here runs in the loop's idle moments;
- * nothing asks the network who somebody is.
+ * nothing asks the network who somebody is, and the disk has a thread of its own (words/keeper.h):
+ * BIRD has been told by then.
  */
 #include "agent/control_private.h"
 
@@ -76,17 +77,34 @@ static void control_arm(struct control *c)
 	(void)sd_event_source_set_enabled(c->timer, SD_EVENT_ONESHOT);
 }
 
-bool control_changed(struct control *c, struct error *ret_error)
+bool control_changed(struct control *c, unsigned wait_ms, struct error *ret_error)
 {
-	int r;
+	char *text;
 
 	control_arm(c);
 	c->ops.changed(c->ops.userdata);
-	r = words_save(&c->words, ret_error);
-	if (r < 0)
+	text = words_render(&c->words);
+	if (!text) {
+		(void)error_set_errno(ret_error, ENOMEM, "%s", c->words.path);
+		return false;
+	}
+	return keeper_put(c->keeper, text, wait_ms, ret_error) >= 0;
+}
+
+/* What has become of the file, where that is news. */
+static void control_on_kept(void *userdata, const char *error)
+{
+	if (error[0])
 		event_say(LOG_ERR, EVENT_STATE_TROUBLE, NULL,
-			"state: %s; what is said now does not outlive the agent", ret_error->text);
-	return r >= 0;
+			"state: %s; what is said now does not outlive the agent", error);
+	else
+		event_say(LOG_NOTICE, EVENT_STATE_TROUBLE, NULL,
+			"state: what operators have said is on disk again");
+}
+
+const char *control_state_error(const struct control *c)
+{
+	return keeper_error(c->keeper);
 }
 
 /* Drops what has ended. True when something has. */
@@ -118,7 +136,7 @@ static int control_on_timer(sd_event_source *source, uint64_t us, void *userdata
 	struct error error = {0};
 
 	if (control_expire(c))
-		(void)control_changed(c, &error);
+		(void)control_changed(c, 0, &error);
 	else
 		control_arm(c);
 	return 0;
@@ -257,6 +275,8 @@ int control_new(struct control **ret, sd_event *event, const char *state,
 {
 	struct control *c = calloc(1, sizeof(*c));
 	struct error error = {0};
+	bool expired;
+	char *text;
 	int r;
 
 	if (!c)
@@ -268,6 +288,8 @@ int control_new(struct control **ret, sd_event *event, const char *state,
 		event_say(LOG_ERR, EVENT_STATE_TROUBLE, NULL,
 			"what operators have said before is lost: %s", error.text);
 	if (r != -ENOMEM)
+		r = keeper_new(&c->keeper, event, state, control_on_kept, c);
+	if (r >= 0)
 		r = sd_event_add_time(
 			event, &c->timer, CLOCK_REALTIME, UINT64_MAX, 1000, control_on_timer, c);
 	if (r < 0) {
@@ -275,8 +297,7 @@ int control_new(struct control **ret, sd_event *event, const char *state,
 		return r;
 	}
 	(void)sd_event_source_set_description(c->timer, "drain-end");
-	if (control_expire(c) && words_save(&c->words, &error) < 0)
-		event_say(LOG_ERR, EVENT_STATE_TROUBLE, NULL, "state: %s", error.text);
+	expired = control_expire(c);
 	for (size_t i = 0; i < c->words.n; i++) {
 		const struct word *word = &c->words.items[i];
 		char until[CONTROL_UNTIL_MAX];
@@ -288,6 +309,9 @@ int control_new(struct control **ret, sd_event *event, const char *state,
 			control_word_until(word, until), word->reason[0] ? ": " : "", word->reason);
 	}
 	control_arm(c);
+	text = expired ? words_render(&c->words) : NULL;
+	if (text)
+		(void)keeper_put(c->keeper, text, 0, &error);
 	*ret = c;
 	return 0;
 }
@@ -297,6 +321,7 @@ void control_free(struct control *c)
 	if (!c)
 		return;
 	sd_event_source_disable_unref(c->timer);
+	keeper_free(c->keeper);
 	words_done(&c->words);
 	free(c);
 }

@@ -37,6 +37,9 @@ void control_free(struct control *c);
 
 const struct words *control_words(const struct control *c);
 
+/* Why what operators have said is not on disk; "": it is. */
+const char *control_state_error(const struct control *c);
+
 /* Does it. The JSON of the answer: heap, owned by the caller; NULL without memory. `body` is any
  * text of n bytes. *ret_status is HTTP's. */
 char *control_command(struct control *c, const char *command, const char *body, size_t n,

@@ -10,11 +10,13 @@
 #include "agent/base/error.h"
 #include "agent/control.h"
 #include "agent/events/events.h"
+#include "agent/words/keeper.h"
 
 struct control {
 	struct control_ops ops;
 	const struct config *const *config;
 	struct words words;
+	struct keeper *keeper; /* of the words, on disk */
 	sd_event_source *timer;
 };
 
@@ -32,8 +34,9 @@ void control_refuse(struct control_request *q, unsigned status, const char *form
 	_printf_(3, 4);
 /* 200: what was done, and what about it did not go well, or NULL. */
 void control_done(struct control_request *q, const char *text, const char *warning);
-/* What is said now is carried out, then kept. False, with the text, where it could not be kept. */
-bool control_changed(struct control *c, struct error *ret_error);
+/* What is said now is carried out, then kept. Waits for the disk for `wait_ms` at most. False, with
+ * the text, where it is known by then that it could not be kept. */
+bool control_changed(struct control *c, unsigned wait_ms, struct error *ret_error);
 
 /* "drain", "weight of"; "dns", "the whole server"; "until 2026-11-30T14:00:00.000Z" */
 const char *control_word_verb(const struct word *word);

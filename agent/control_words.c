@@ -25,6 +25,7 @@
 #define CONTROL_SERVER "the whole server"
 #define CONTROL_ANNOUNCE_MAX_MS (24 * 3600 * 1000ULL)
 #define CONTROL_TEXT_MAX 640
+#define CONTROL_DISK_MS 20 /* that an answer waits for the disk, and the loop with it */
 
 /* --- how a word is told --- */
 
@@ -209,7 +210,7 @@ static bool control_take(
 static void control_answer(struct control_request *q, const char *text)
 {
 	struct error error = {0};
-	bool kept = control_changed(q->control, &error);
+	bool kept = control_changed(q->control, CONTROL_DISK_MS, &error);
 
 	control_done(q, text, kept ? NULL : error.text);
 }

@@ -316,6 +316,18 @@ static void judge_config(const json_t *document, judge_say_fn *say, void *userda
 			      .whole = true});
 }
 
+static void judge_state(const json_t *document, judge_say_fn *say, void *userdata)
+{
+	const char *error = judge_text(json_object_get(document, "state"), "error");
+
+	if (error[0])
+		say(userdata, &(struct judge_finding){.level = JUDGE_LOOK,
+				      .text = "what operators have said is not on disk",
+				      .detail = error,
+				      .command = "journalctl -u redshank",
+				      .whole = true});
+}
+
 void judge_bird(const json_t *document, judge_say_fn *say, void *userdata)
 {
 	const json_t *bird = json_object_get(document, "bird");
@@ -336,6 +348,7 @@ void judge_bird(const json_t *document, judge_say_fn *say, void *userdata)
 	judge_sessions(bird, say, userdata);
 	judge_freeze(document, say, userdata);
 	judge_config(document, say, userdata);
+	judge_state(document, say, userdata);
 	if (json_is_true(json_object_get(document, "stopping")))
 		say(userdata, &(struct judge_finding){.level = JUDGE_LOOK,
 				      .text = "the agent is stopping",

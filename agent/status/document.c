@@ -500,6 +500,9 @@ void document_begin(struct document *d, struct buffer *out, const struct documen
 	json_write_string(w, "error", null_if_empty(facts->config_error));
 	document_put_time(d, "loaded", facts->config_loaded);
 	json_close(w);
+	json_open_object(w, "state");
+	json_write_string(w, "error", null_if_empty(facts->state_error));
+	json_close(w);
 	put_bird(d);
 	put_words(d, "drains", WORD_DRAIN);
 	put_words(d, "weights", WORD_WEIGHT);

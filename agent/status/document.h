@@ -37,6 +37,7 @@ struct document_facts {
 	void *userdata;
 	bool ready; /* what BIRD was found doing is known, and the engine decides */
 	bool stopping;
+	const char *state_error; /* why operators' words are not on disk; "" or NULL: they are */
 	const char
 		*config_error; /* why the file was refused when it was read last; "": it was not */
 	struct monotime config_loaded; /* of what runs */

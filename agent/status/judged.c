@@ -78,12 +78,14 @@ static void put_freeze(json_t *document, const struct document_facts *facts)
 
 void judged_init(struct judged *j, const struct document_facts *facts)
 {
-	json_t *config = json_object();
+	json_t *config = json_object(), *state = json_object();
 
 	j->document = json_object();
 	put_bird(j->document, facts);
 	put_text(config, "error", facts->config_error);
 	put(j->document, "config", config);
+	put_text(state, "error", facts->state_error);
+	put(j->document, "state", state);
 	put(j->document, "stopping", json_boolean(facts->stopping));
 	put_freeze(j->document, facts);
 	put(j->document, "services", json_object());

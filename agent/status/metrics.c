@@ -60,6 +60,11 @@ static void put_ready(const struct metrics_item *i)
 	put_value(i, i->facts->document.ready);
 }
 
+static void put_state_error(const struct metrics_item *i)
+{
+	put_value(i, i->facts->document.state_error && i->facts->document.state_error[0]);
+}
+
 static void put_frozen(const struct metrics_item *i)
 {
 	const struct words *words = i->facts->document.words;
@@ -456,6 +461,8 @@ static const struct metrics_row {
 	}
 	GAUGE("build_info", AGENT, put_build, "Always 1; which agent this is."),
 	GAUGE("ready", AGENT, put_ready, "1: what BIRD was doing is known, and the agent decides."),
+	GAUGE("state_error", AGENT, put_state_error,
+		"1: what operators have said could not be written to disk."),
 	GAUGE("frozen", AGENT, put_frozen,
 		"1: an operator has frozen the server: only dead processes and missing addresses "
 		"withdraw."),

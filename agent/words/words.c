@@ -362,30 +362,42 @@ static int words_write(int folder, const char *name, const char *text)
 	return fsync(fd) < 0 ? -errno : 0;
 }
 
-int words_save(const struct words *w, struct error *ret_error)
+char *words_render(const struct words *w)
 {
 	json_auto_t *root = words_print(w);
-	_cleanup_free_ char *text = root ? json_dumps(root, JSON_INDENT(1)) : NULL;
+
+	return root ? json_dumps(root, JSON_INDENT(1)) : NULL;
+}
+
+int words_store(const char *path, const char *text, struct error *ret_error)
+{
 	_cleanup_close_ int folder = -1;
-	const char *slash = strrchr(w->path, '/'), *base = slash ? slash + 1 : w->path;
+	const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
 	char dot[280];
 	int r;
 
-	if (!text)
-		return error_set_errno(ret_error, ENOMEM, "%s", w->path);
 	if (snprintf(dot, sizeof(dot), ".%s.new", base) >= (int)sizeof(dot))
-		return error_set_errno(ret_error, ENAMETOOLONG, "%s", w->path);
-	folder = words_open_folder(w->path);
+		return error_set_errno(ret_error, ENAMETOOLONG, "%s", path);
+	folder = words_open_folder(path);
 	if (folder < 0)
-		return error_set_errno(ret_error, -folder, "%s", w->path);
+		return error_set_errno(ret_error, -folder, "%s", path);
 	r = words_write(folder, dot, text);
 	if (r >= 0 && renameat(folder, dot, folder, base) < 0)
 		r = -errno;
 	if (r < 0) {
 		(void)unlinkat(folder, dot, 0);
-		return error_set_errno(ret_error, -r, "%s", w->path);
+		return error_set_errno(ret_error, -r, "%s", path);
 	}
 	if (fsync(folder) < 0)
-		return error_set_errno(ret_error, errno, "%s: the folder", w->path);
+		return error_set_errno(ret_error, errno, "%s: the folder", path);
 	return 0;
+}
+
+int words_save(const struct words *w, struct error *ret_error)
+{
+	_cleanup_free_ char *text = words_render(w);
+
+	if (!text)
+		return error_set_errno(ret_error, ENOMEM, "%s", w->path);
+	return words_store(w->path, text, ret_error);
 }

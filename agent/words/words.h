@@ -62,6 +62,11 @@ void words_done(struct words *w);
  */
 int words_save(const struct words *w, struct error *ret_error);
 
+/* The same in two steps, the second of which needs no words: the file's text (heap; NULL without
+ * memory), and its way to the disk. */
+char *words_render(const struct words *w);
+int words_store(const char *path, const char *text, struct error *ret_error);
+
 /* Says it; a word of the same kind about the same name is replaced. 0, -ENOSPC past WORDS_MAX,
  * -ENOMEM. */
 int words_put(struct words *w, const struct word *word);

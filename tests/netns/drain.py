@@ -233,10 +233,36 @@ def test_disk_that_takes_nothing(site):
     edge, agent = site.edges[0], healthy(site)
     os.mkdir(edge.host.path("state.json"))
     done = ctl(agent, "drain", "dns")
-    check("warning: " in done.stderr and "drained dns" in done.stdout, "both", done)
+    check("drained dns" in done.stdout, "done", done)
     drained(site, agent, DNS)
+    # A disk that is quick has said so in the answer; else the status does.
+    agent.wait_status(lambda s: s["state"]["error"] and "not on disk" in s["verdict"]["text"], what="said")
+    check("warning: " in done.stderr or done.stderr == "", "nothing else", done)
+    agent.wait_log("what is said now does not outlive the agent")
     os.rmdir(edge.host.path("state.json"))
-    check(ctl(agent, "undrain", "dns").stderr == "", "and it is well again")
+    ctl(agent, "undrain", "dns")
+    agent.wait_status(lambda s: s["state"]["error"] is None, what="and it is well again")
+    agent.wait_log("what operators have said is on disk again")
+
+
+def test_disk_that_hangs(site):
+    """While the disk hangs, drains act, and a death is withdrawn as fast as ever; what waits is kept in the end."""
+    edge, agent = site.edges[0], healthy(site)
+    fifo = edge.host.path(".state.json.new")
+    os.mkfifo(fifo)  # to open it takes until somebody reads
+    done = ctl(agent, "drain", "web")
+    check(done.stdout == "drained web until it is undrained\n", "done", done)
+    drained(site, agent, WEB)
+    moment = edge.nsd.kill()
+    site.wait_route(DNS, set())
+    update = site.wire.since(moment, "edge1", DNS, (WITHDRAW,))[0]
+    check(update.time - moment < 1, "at once", update)
+    with open(fifo, "rb"):  # it goes on, and has lost that write
+        agent.wait_status(lambda s: s["state"]["error"], what="said")
+    ctl(agent, "undrain", "web")
+    agent.wait_status(lambda s: s["state"]["error"] is None, what="the next one is kept")
+    edge.nsd.start()
+    announced(site, agent, DNS, WEB)
 
 
 def test_check_now_and_reload(site):

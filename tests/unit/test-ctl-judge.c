@@ -102,6 +102,9 @@ static const struct row {
 		"more)\n"},
 	{"'config':{'error':'redshank.json: bad'},", UP, "healthy", WELL, "up", JUDGE_LOOK,
 		"Look (redshankd --check): the configuration on disk was refused, redshank.json: "},
+	{"'state':{'error':'/x: No space left'},", UP, "healthy", WELL, "up", JUDGE_LOOK,
+		"Look (journalctl -u redshank): what operators have said is not on disk, /x: No "
+		"space left\n"},
 	{"'stopping':true,", UP, "healthy", WELL, "up", JUDGE_LOOK, "the agent is stopping\n"},
 	/* the worst is said first, and its command is given */
 	{"", "'link':'up','sessions':2,'sessions_up':1", "unhealthy", GONE ",'reason':'unhealthy'",

@@ -1,0 +1,143 @@
+/*
+ * The thread that keeps the words on disk: what is written, what the loop hears, a disk that fails
+ * and one that hangs. A FIFO in the place of the dot-file is a disk that hangs: to open it takes
+ * until somebody reads.
+ */
+#include <check.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "agent/base/cleanup.h"
+#include "agent/words/keeper.h"
+#include "tests/unit/loop.h"
+
+static char folder[] = "/tmp/redshank-keeper-XXXXXX";
+static char path[sizeof(folder) + 32], dot[sizeof(folder) + 32];
+static sd_event *event;
+static struct keeper *keeper;
+static char heard[ERROR_TEXT_MAX];
+static unsigned times;
+
+static void on_changed(void *userdata, const char *error)
+{
+	ck_assert_ptr_eq(userdata, &times);
+	(void)snprintf(heard, sizeof(heard), "%s", error);
+	times++;
+}
+
+static void setup(void)
+{
+	times = 0;
+	ck_assert_int_ge(sd_event_new(&event), 0);
+	ck_assert_int_eq(keeper_new(&keeper, event, path, on_changed, &times), 0);
+}
+
+static void teardown(void)
+{
+	keeper_free(keeper);
+	sd_event_unref(event);
+	(void)unlink(dot);
+	(void)unlink(path);
+	(void)rmdir(path);
+}
+
+static const char *content(void)
+{
+	static char text[256];
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+
+	text[n > 0 ? n : 0] = '\0';
+	if (fd >= 0)
+		(void)close(fd);
+	return text;
+}
+
+static int put(const char *text, unsigned ms)
+{
+	struct error error = {{0}};
+
+	return keeper_put(keeper, strdup(text), ms, &error);
+}
+
+START_TEST (what_is_given_is_written) {
+	ck_assert_int_eq(put("one", 5000), 1);
+	ck_assert_str_eq(content(), "one");
+	ck_assert_int_eq(put("two", 5000), 1);
+	ck_assert_str_eq(content(), "two");
+	LOOP_FOR(event, 20);
+	ck_assert_uint_eq(times, 0); /* no news */
+	ck_assert_str_eq(keeper_error(keeper), "");
+	(void)put("three", 0);
+	keeper_free(keeper); /* not before it is written */
+	keeper = NULL;
+	ck_assert_str_eq(content(), "three");
+}
+END_TEST
+
+START_TEST (a_disk_that_fails) {
+	struct error error = {{0}};
+
+	ck_assert_int_eq(mkdir(path, 0700), 0);
+	ck_assert_int_lt(keeper_put(keeper, strdup("one"), 5000, &error), 0);
+	ck_assert_ptr_nonnull(strstr(error.text, path));
+	ck_assert(LOOP_UNTIL(event, times == 1, 5000));
+	ck_assert_str_eq(heard, error.text);
+	ck_assert_str_eq(keeper_error(keeper), error.text);
+	ck_assert_int_lt(put("two", 5000), 0);
+	LOOP_FOR(event, 20);
+	ck_assert_uint_eq(times, 1); /* the same is said once */
+	ck_assert_int_eq(rmdir(path), 0);
+	ck_assert_int_eq(put("three", 5000), 1);
+	ck_assert(LOOP_UNTIL(event, times == 2, 5000));
+	ck_assert_str_eq(heard, "");
+	ck_assert_str_eq(content(), "three");
+}
+END_TEST
+
+/* Nobody waits for it, the newest text wins, and it is all well when it goes on. */
+START_TEST (a_disk_that_hangs) {
+	struct monotime begun = clock_monotime();
+	int fd;
+
+	ck_assert_int_eq(mkfifo(dot, 0600), 0);
+	ck_assert_int_eq(put("one", 20), 0);
+	ck_assert_int_eq(put("two", 0), 0);
+	ck_assert_int_eq(put("three", 0), 0);
+	ck_assert_uint_lt(monotime_since_us(begun, clock_monotime()), 2000000);
+	fd = open(dot, O_RDONLY | O_CLOEXEC);
+	ck_assert_int_ge(fd, 0);
+	ck_assert(LOOP_UNTIL(event, strcmp(content(), "three") == 0, 5000));
+	(void)close(fd);
+	ck_assert_int_eq(put("four", 5000), 1);
+}
+END_TEST
+
+int main(void)
+{
+	Suite *suite = suite_create("words-keeper");
+	TCase *tc = tcase_create("all");
+	SRunner *runner;
+	int failed;
+
+	if (!mkdtemp(folder))
+		return 1;
+	(void)snprintf(path, sizeof(path), "%s/state.json", folder);
+	(void)snprintf(dot, sizeof(dot), "%s/.state.json.new", folder);
+	tcase_set_timeout(tc, 30);
+	tcase_add_checked_fixture(tc, setup, teardown);
+	tcase_add_test(tc, what_is_given_is_written);
+	tcase_add_test(tc, a_disk_that_fails);
+	tcase_add_test(tc, a_disk_that_hangs);
+	suite_add_tcase(suite, tc);
+	runner = srunner_create(suite);
+	srunner_run_all(runner, CK_NORMAL);
+	failed = srunner_ntests_failed(runner);
+	srunner_free(runner);
+	(void)rmdir(folder);
+	return failed ? 1 : 0;
+}
