@@ -2,7 +2,7 @@
  * The lives of the two connections. The one that commands is made first; when BIRD has greeted it
  * and is one that we speak to, the one that reads is made. Either may be lost at any time: it is
  * made again after 10 ms, doubling to a second, and at once when the socket appears. A BIRD 1.x is
- * not sent a byte; it is greeted again now and then, in case it was replaced.
+ * not sent a byte; it is greeted again every second, in case it was replaced.
  */
 #include "agent/bird/apply_state.h"
 
@@ -15,7 +15,7 @@
 
 #define LINK_RETRY_MIN_MS 10
 #define LINK_RETRY_MAX_MS 1000
-#define LINK_REFUSED_MS 10000
+#define LINK_REFUSED_MS 1000
 #define LINK_LOG_EVERY 60 /* attempts, for those who read only the end of a log */
 
 static void link_drop(struct apply_way *way)

@@ -1,0 +1,105 @@
+"""The breaking test: a real agent, BIRD, router and services, and somebody who breaks each of them.
+
+    nemesis.py [--seed N] [--seconds S] [--round K] [--only FAULT[,FAULT]] [--plain]
+
+First each fault alone, then random combinations with a service that dies beside, until the time is over. The
+router's wire is judged after each round (lib/promise.py). A round is its seed and number: `--seed N --round K` is the
+same faults at the same times again. seeds.txt holds rounds that once failed; they come first.
+"""
+
+import argparse
+import os
+import random
+import sys
+import time
+
+from lib.case import SKIPPED
+from lib.faults import FAULTS
+from lib.nemesis import World
+from lib.netns import Cannot
+
+SEEDS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "seeds.txt")
+LIVES = ["nsd-killed", "nsd-hung", "nginx-killed", "nginx-hung", "address-missing", "flaps"]
+
+
+def arguments():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--seed", type=int, default=int(os.environ.get("REDSHANK_SEED") or 20261130))
+    parser.add_argument("--seconds", type=float, default=float(os.environ.get("REDSHANK_NEMESIS") or 60))
+    parser.add_argument("--round", type=int)
+    parser.add_argument("--only")
+    parser.add_argument("--plain", action="store_true", help="the agent without sanitizers")
+    return parser.parse_args()
+
+
+def choose(rng, n):
+    """Some faults that do not exclude each other, and mostly a service that dies or hangs among them."""
+    chosen = [rng.choice(LIVES)] if rng.random() < 0.7 else []
+    for name in rng.sample(sorted(FAULTS), len(FAULTS)):
+        if len(chosen) >= n:
+            break
+        if FAULTS[name].part not in {FAULTS[c].part for c in chosen}:
+            chosen.append(name)
+    return chosen
+
+
+def known():
+    """(seed, round) of what once failed."""
+    with open(SEEDS, encoding="ascii") as f:
+        lines = [line.split("#")[0].split() for line in f]
+    return [(int(words[0]), int(words[1])) for words in lines if words]
+
+
+def rounds(args):
+    """(seed, number, faults or None: those of that round's choice), without end."""
+    if args.only:
+        n = args.round or 0
+        while True:
+            yield args.seed, n, args.only.split(",")
+            n += 1
+    if args.round is not None:
+        yield args.seed, args.round, None
+        return
+    for seed, number in known():
+        yield seed, number, None
+    for number, name in enumerate(random.Random(args.seed).sample(sorted(FAULTS), len(FAULTS))):
+        yield args.seed, -1 - number, [name]
+    number = 0
+    while True:
+        yield args.seed, number, None
+        number += 1
+
+
+def run(args):
+    failed, done, slowest = 0, 0, (0.0, "")
+    begun = time.monotonic()
+    with World(plain=args.plain) as world:
+        for seed, number, names in rounds(args):
+            if time.monotonic() - begun > args.seconds and not (args.round is not None and not args.only):
+                break
+            rng = random.Random(f"{seed}/{number}")
+            names = names or choose(rng, rng.randint(1, 4))
+            took, broken = world.round(names, rng)
+            done += 1
+            label = f"{seed}/{number} {' + '.join(names)}"
+            print(f"{'not ok' if broken else 'ok'} - {label}: " + (f"{took:.2f} s" if took else "never"), flush=True)
+            if broken:
+                failed += 1
+                print("\n".join(broken) + "\n" + world.story() + "\n" + world.agent.tail(40), flush=True)
+                if took is None:
+                    break
+            elif took > slowest[0]:
+                slowest = (took, label)
+    print(f"{done} rounds, {failed} broke a promise; slowest convergence {slowest[0]:.2f} s ({slowest[1]})")
+    return 1 if failed or not done else 0
+
+
+def main():
+    try:
+        sys.exit(run(arguments()))
+    except Cannot as e:
+        print(f"skip - {e}")
+        sys.exit(SKIPPED)
+
+
+main()

@@ -1,0 +1,484 @@
+"""What can break around an agent, each as a thing that begins and ends; see nemesis.py for who breaks it.
+
+A fault tells the ledger (promise.py) what it excuses, and nothing more: with the disk full, without
+descriptors, with a clock that jumps, a dead service still leaves in time and a healthy one stays.
+"""
+
+import contextlib
+import os
+import signal
+import subprocess
+import threading
+import time
+
+from lib.promise import DEAD, EVERYTHING, HUNG, MISSING, Span
+from lib.wait import until
+
+FAULTS = {}
+
+
+def fault(name, **fields):
+    """Registers a class under its name, which is what a log line shows and --only takes."""
+
+    def register(cls):
+        cls.name = name
+        for key, value in fields.items():
+            setattr(cls, key, value)
+        FAULTS[name] = cls
+        return cls
+
+    return register
+
+
+class Fault:
+    """`lasts`: seconds, from and to. `alone`: what it must not be combined with (same `part`)."""
+
+    name = ""
+    part = ""
+    lasts = (0.2, 2.0)
+    rare = False  # only in the long run
+
+    def __init__(self, world, rng):
+        self.world, self.rng = world, rng
+        self.ledger = world.ledger
+
+    def begin(self):
+        raise NotImplementedError
+
+    def end(self):
+        pass
+
+    def span(self, where, kinds=EVERYTHING):
+        span = Span(time.time(), None, kinds, self.name)
+        where.append(span)
+        return span
+
+
+# ---- the services: what really is ----
+
+
+class _Killed(Fault):
+    def begin(self):
+        service = getattr(self.world.edge, self.program)
+        self.down = self.ledger.down(self.service, DEAD)
+        service.kill()
+
+    def end(self):
+        service = getattr(self.world.edge, self.program)
+        self.down.mending = time.time()
+        service.start(wait=False)
+        until(service.answers, 10, f"{self.program} answers")
+        self.down.end = time.time()
+
+
+@fault("nsd-killed", part="dns", service="dns", program="nsd")
+class NsdKilled(_Killed):
+    pass
+
+
+@fault("nginx-killed", part="web", service="web", program="nginx")
+class NginxKilled(_Killed):
+    pass
+
+
+class _Hung(Fault):
+    lasts = (0.1, 4.0)
+
+    def begin(self):
+        self.down = self.ledger.down(self.service, HUNG)
+        getattr(self.world.edge, self.program).freeze()
+
+    def end(self):
+        self.down.mending = time.time()
+        getattr(self.world.edge, self.program).thaw()
+        self.down.end = time.time()
+
+
+@fault("nsd-hung", part="dns", service="dns", program="nsd")
+class NsdHung(_Hung):
+    pass
+
+
+@fault("nginx-hung", part="web", service="web", program="nginx")
+class NginxHung(_Hung):
+    pass
+
+
+@fault("address-missing", part="web")
+class AddressMissing(Fault):
+    def begin(self):
+        self.down = self.ledger.down("web", MISSING)
+        self.world.edge.remove_address("192.0.2.80")
+
+    def end(self):
+        self.down.mending = time.time()
+        self.world.edge.add_address("192.0.2.80")
+        self.down.end = time.time()
+
+
+@fault("flaps", part="flap", lasts=(1.0, 4.0))
+class Flaps(Fault):
+    """The service of a command goes down and comes up, faster than, as fast as and slower than rise and fall."""
+
+    def begin(self):
+        self.stop = threading.Event()
+        self.thread = threading.Thread(target=self.work, daemon=True)
+        self.period = self.rng.choice([0.03, 0.1, 0.25, 0.6, 1.2])
+        self.thread.start()
+
+    def work(self):
+        while not self.stop.is_set():
+            down = self.ledger.down("flap", HUNG)
+            self.world.set_flap("bad")
+            self.stop.wait(self.period * self.rng.uniform(0.5, 1.5))
+            down.mending = time.time()
+            self.world.set_flap("good")
+            down.end = time.time()
+            self.stop.wait(self.period * self.rng.uniform(0.5, 1.5))
+
+    def end(self):
+        self.stop.set()
+        self.thread.join(10)
+
+
+class _Noise(Fault):
+    """A command of another service misbehaves; whatever it does, nobody else may suffer."""
+
+    part = "noise"
+
+    def begin(self):
+        self.world.set_noise(self.word)
+
+    def end(self):
+        self.world.set_noise("good")
+
+
+for _word in ("hang", "fork", "flood"):
+    fault(f"command-{_word}s", word=_word)(type("Noise", (_Noise,), {}))
+
+
+# ---- the agent ----
+
+
+class _AgentAway(Fault):
+    part = "agent"
+
+    def begin(self):
+        self.blind = self.span(self.ledger.blind)
+        self.act()
+
+    def end(self):
+        self.world.wait_agent()
+        self.blind.end = time.time()
+
+
+@fault("agent-killed", lasts=(0.0, 0.3))
+class AgentKilled(_AgentAway):
+    def act(self):
+        self.world.expect_death()
+        self.world.agent.process.send_signal(signal.SIGKILL)
+
+
+@fault("agent-restarted", lasts=(0.0, 0.3))
+class AgentRestarted(_AgentAway):
+    def act(self):
+        self.world.expect_death()
+        self.world.agent.process.send_signal(signal.SIGUSR2)
+
+
+@fault("agent-stopped", lasts=(0.5, 4.0))
+class AgentStopped(_AgentAway):
+    def act(self):
+        self.world.agent.process.send_signal(signal.SIGSTOP)
+
+    def end(self):
+        self.world.agent.process.send_signal(signal.SIGCONT)
+        super().end()
+
+
+@fault("agent-killed-at-a-call", lasts=(0.5, 2.0))
+class AgentKilledAtACall(_AgentAway):
+    """Killed at its Nth system call from now on that is about files or sockets."""
+
+    def act(self):
+        self.world.expect_death()
+        n = self.rng.randint(1, 60)
+        self.strace = self.world.strace("trace=%file,%desc,%network", f"inject=%file,%desc,%network:signal=KILL:when={n}")
+
+    def end(self):
+        self.world.end_strace(self.strace)
+        super().end()
+
+
+@fault("reloads", part="reload")
+class Reloads(Fault):
+    """The same configuration again and again, and one with an error."""
+
+    def begin(self):
+        for broken in (False, True, False):
+            self.world.agent.write_config("{" if broken else None)
+            self.world.agent.process.send_signal(signal.SIGHUP)
+            time.sleep(self.rng.uniform(0.0, 0.1))
+
+    def end(self):
+        self.world.agent.write_config()
+        self.world.agent.process.send_signal(signal.SIGHUP)
+
+
+# ---- BIRD ----
+
+
+@fault("bird-killed", part="bird", lasts=(0.0, 2.0))
+class BirdKilled(Fault):
+    def begin(self):
+        self.reset, self.blind = self.span(self.ledger.resets), self.span(self.ledger.blind)
+        self.world.edge.bird.kill()
+
+    def end(self):
+        self.world.edge.bird.start()
+        self.world.site.wait_sessions()
+        self.reset.end = self.blind.end = time.time()
+
+
+@fault("bird-restarted", part="bird", lasts=(0.0, 0.1))
+class BirdRestarted(BirdKilled):
+    def begin(self):
+        self.reset, self.blind = self.span(self.ledger.resets), self.span(self.ledger.blind)
+        self.world.edge.bird.stop()
+
+
+@fault("bird-stopped", part="bird", lasts=(0.3, 4.0))
+class BirdStopped(Fault):
+    def begin(self):
+        self.blind = self.span(self.ledger.blind)
+        self.world.edge.bird.freeze()
+
+    def end(self):
+        self.world.edge.bird.thaw()
+        self.blind.end = time.time()
+
+
+class _Middleman(Fault):
+    part = "socket"
+    blinding = True
+
+    def begin(self):
+        self.blind = self.span(self.ledger.blind) if self.blinding else None
+        self.world.middleman.mode = self.mode
+
+    def end(self):
+        self.world.middleman.mode = "pass"
+        if self.blind:
+            self.blind.end = time.time()
+
+
+for _mode, _blinding in (("hang", True), ("garbage", True), ("refuse", True), ("drip", False)):
+    fault(f"socket-{_mode}s", mode=_mode, blinding=_blinding)(type("Socket", (_Middleman,), {}))
+
+
+@fault("bird-conf-broken", part="conf", lasts=(0.5, 3.0))
+class BirdConfBroken(Fault):
+    """Somebody breaks bird.conf, tries to load it, and repairs it. Nothing is excused."""
+
+    def begin(self):
+        self.world.edge.break_bird_conf()
+        self.world.birdc("configure")
+
+    def end(self):
+        self.world.edge.repair_bird_conf()
+        self.world.birdc("configure")
+
+
+class _Hand(Fault):
+    lasts = (0.0, 0.2)
+
+    def begin(self):
+        hand = self.span(self.ledger.hands)
+        self.act()
+        hand.end = time.time()
+
+
+@fault("hand-configures", part="conf", lasts=(0.0, 0.5))
+class HandConfigures(Fault):
+    """Somebody has BIRD read its configuration again, several times. Nothing is excused."""
+
+    def begin(self):
+        for _ in range(self.rng.randint(1, 4)):
+            self.world.birdc("configure")
+            time.sleep(self.rng.uniform(0.0, 0.1))
+
+
+@fault("hand-disables", part="hand")
+class HandDisables(_Hand):
+    def act(self):
+        self.world.birdc('disable "redshank:*"')
+
+
+@fault("hand-enables", part="hand")
+class HandEnables(_Hand):
+    def act(self):
+        self.world.birdc('enable "redshank:*"')
+
+
+@fault("hand-restarts", part="hand")
+class HandRestarts(_Hand):
+    def act(self):
+        self.world.birdc('restart "redshank:*"')
+
+
+# ---- the fragments ----
+
+
+class _Fragments(_Hand):
+    part = "fragments"
+
+    def files(self):
+        return [os.path.join(self.world.edge.fragments, f) for f in sorted(os.listdir(self.world.edge.fragments))
+                if f.endswith(".conf")]
+
+    def act(self):
+        for path in self.files():
+            with contextlib.suppress(OSError):
+                self.spoil(path)
+        self.world.birdc("configure")
+
+
+@fault("fragments-deleted")
+class FragmentsDeleted(_Fragments):
+    def spoil(self, path):
+        os.unlink(path)
+
+
+@fault("fragments-emptied")
+class FragmentsEmptied(_Fragments):
+    def spoil(self, path):
+        os.truncate(path, 0)
+
+
+@fault("fragments-cut")
+class FragmentsCut(_Fragments):
+    def spoil(self, path):
+        os.truncate(path, self.rng.randint(0, os.path.getsize(path)))
+
+
+@fault("fragments-of-others")
+class FragmentsOfOthers(_Fragments):
+    """A foreign file beside ours, which BIRD reads too."""
+
+    def act(self):
+        self.path = os.path.join(self.world.edge.fragments, "foreign.conf")
+        with contextlib.suppress(OSError), open(self.path, "w", encoding="ascii") as f:
+            f.write("# of somebody else\nprotocol static foreign { ipv4; }\n")
+        self.world.birdc("configure")
+
+    def end(self):
+        with contextlib.suppress(OSError):
+            os.unlink(self.path)
+        self.world.birdc("configure")
+
+
+@fault("disk-full", part="disk")
+class DiskFull(Fault):
+    def begin(self):
+        self.path = os.path.join(self.world.edge.fragments, "ballast")
+        with contextlib.suppress(OSError), open(self.path, "wb", buffering=0) as f:
+            while True:
+                f.write(b"x" * 4096)
+
+    def end(self):
+        with contextlib.suppress(OSError):
+            os.unlink(self.path)
+
+
+@fault("disk-read-only", part="disk")
+class DiskReadOnly(Fault):
+    """Where it can not be made read-only because a file is being written, it is tried again."""
+
+    def begin(self):
+        self.world.remount("ro")
+
+    def end(self):
+        self.world.remount("rw")
+
+
+# ---- the system's answers ----
+
+
+class _Injected(Fault):
+    """The kernel answers with an error. Connects that cannot be made say nothing about a service."""
+
+    part = "agent"  # one tracer at a time
+    blinding = ()
+
+    def begin(self):
+        self.blind = self.span(self.ledger.blind, self.blinding) if self.blinding else None
+        self.strace = self.world.strace(f"trace={self.calls}", f"inject={self.calls}:error={self.error}")
+
+    def end(self):
+        self.world.end_strace(self.strace)
+        if self.blind:
+            self.blind.end = time.time()
+
+
+for _name, _calls, _error, _blinding in (
+    ("no-space", "rename,renameat,renameat2,fsync,ftruncate", "ENOSPC", ()),
+    ("io-errors", "rename,renameat,renameat2,fsync,unlink,unlinkat", "EIO", ()),
+    ("read-only", "rename,renameat,renameat2,unlink,unlinkat,mkdir,mkdirat", "EROFS", ()),
+    ("no-descriptors", "open,openat,socket,accept,accept4,pidfd_open,timerfd_create,pipe2,dup,dup2", "EMFILE", (HUNG,)),
+    ("no-forks", "fork,vfork,clone,clone3", "EAGAIN", ()),
+):
+    fault(_name, calls=_calls, error=_error, blinding=_blinding)(type("Injected", (_Injected,), {}))
+
+
+@fault("clock-jumps", part="clock", lasts=(0.3, 2.0))
+class ClockJumps(Fault):
+    """The agent's wall clock is an hour ahead, or behind; then it jumps back."""
+
+    def begin(self):
+        self.world.jump(self.rng.choice([-3600, 3600]))
+
+    def end(self):
+        self.world.jump(0)
+
+
+@fault("descriptors-leaked", part="clients")
+class DescriptorsLeaked(Fault):
+    """A client of the status socket opens connections, and never asks or closes."""
+
+    def begin(self):
+        self.leak = subprocess.Popen(
+            ["/usr/bin/python3", "-c", LEAK, self.world.agent.socket, "10000"],
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+        )
+
+    def end(self):
+        self.leak.kill()
+        self.leak.wait()
+        self.leak.stdout.close()
+
+
+LEAK = """
+import resource, socket, sys, time
+resource.setrlimit(resource.RLIMIT_NOFILE, (12000, 20000))
+held = []
+for n in range(int(sys.argv[2])):
+    s = socket.socket(socket.AF_UNIX)
+    s.settimeout(0.01)
+    try:
+        s.connect(sys.argv[1])
+    except OSError:
+        pass
+    held.append(s)
+time.sleep(60)
+"""
+
+
+@fault("log-full", part="log")
+class LogFull(Fault):
+    """Nobody reads what the agent logs."""
+
+    def begin(self):
+        self.world.hold_log()
+
+    def end(self):
+        self.world.let_log()
