@@ -1,0 +1,120 @@
+"""kill -9 of the agent at each system call of a withdrawal and of a return: of the fragment's files, of BIRD's
+exchange, of everything around. Whatever was half done, the next agent makes right, and the router sees no more than
+that.
+
+By default some of the calls, by the seed; with REDSHANK_LONG in the environment (tests/run --long) each.
+"""
+
+import os
+import random
+import sys
+import time
+
+from lib.case import SKIPPED
+from lib.nemesis import CONVERGENCE, SERVICES, World
+from lib.netns import Cannot
+from lib.promise import DEAD, Ledger, Span, judge
+from lib.wait import TimedOut, until
+
+CALLS = "%file,%desc,%network"
+SAMPLE = 8
+MOST = 400  # calls; a path that has more is not understood
+
+
+def kill_at(world, n):
+    world.expect_death()
+    return world.strace(f"trace={CALLS}", f"inject={CALLS}:signal=KILL:when={n}")
+
+
+def watch(world, n, act, done):
+    """Kills the agent at its nth call from now on while act() has it work. False: it was done before that."""
+    blind = Span(time.time(), what=f"agent killed at call {n}")
+    world.ledger.blind.append(blind)
+    life = world.agent.process
+    strace = kill_at(world, n)
+    act()
+    until(lambda: not life.alive() or done(), 10, "the agent was killed, or has done its work")
+    survived = life.alive()
+    world.end_strace(strace)
+    with world._lock:
+        world.deaths = world.deaths if not survived else 0
+    world.wait_agent()
+    blind.end = time.time()
+    return not survived
+
+
+def one(world, path, n):
+    """(whether it was killed, broken promises)"""
+    world.ledger, begun, edge = Ledger(SERVICES), time.time(), world.edge
+
+    def withdrawn():
+        status = world.agent.status()
+        gone = all("edge1" not in world.site.routes(prefix) for prefix in SERVICES["dns"])
+        return gone and status["bird"]["settled"]
+
+    def die():
+        world.ledger.down("dns", DEAD)
+        edge.nsd.kill()
+
+    def come_back():
+        world.ledger.downs["dns"][0].mending = time.time()
+        edge.nsd.start()
+        world.ledger.downs["dns"][0].end = time.time()
+
+    if path == "withdrawal":
+        killed = watch(world, n, die, withdrawn)
+        come_back()
+    else:
+        die()
+        until(withdrawn, 10, "withdrawn")
+        killed = watch(world, n, come_back, world.is_converged)
+    took = world.converged(CONVERGENCE + 10)
+    broken = judge(world.ledger, world.site.wire.since(begun, edge="edge1", kinds=None), begun)
+    if took > CONVERGENCE:
+        broken.append(f"converged only after {took:.1f} s")
+    broken += world.unexpected + world.site.problems()
+    world.unexpected = []
+    return killed, broken
+
+
+def calls(world, path):
+    """How many calls the path makes: killed at each smaller number."""
+    lower, upper = 1, MOST
+    while lower < upper:
+        middle = (lower + upper) // 2
+        killed, broken = one(world, path, middle)
+        if broken:
+            return middle, broken
+        lower, upper = (middle + 1, upper) if killed else (lower, middle)
+    return lower, []
+
+
+def run():
+    rng = random.Random(int(os.environ.get("REDSHANK_SEED") or 20261130))
+    failed = 0
+    with World() as world:
+        for path in ("withdrawal", "return"):
+            most, broken = calls(world, path)
+            numbers = range(1, most + 1)
+            if not os.environ.get("REDSHANK_LONG"):
+                numbers = sorted(rng.sample(numbers, min(SAMPLE, most)))
+            kills = 0
+            for n in numbers:
+                try:
+                    killed, found = one(world, path, n)
+                except TimedOut as e:
+                    killed, found = True, [str(e)]
+                kills += killed
+                broken += [f"killed at call {n}: {line}" for line in found]
+                if found:
+                    print("\n".join(broken[-len(found):]) + "\n" + world.story() + "\n" + world.agent.tail(30))
+            failed += len(broken)
+            print(f"{'not ok' if broken else 'ok'} - {path}: about {most} calls, killed at {kills} of them", flush=True)
+    return 1 if failed else 0
+
+
+try:
+    sys.exit(run())
+except Cannot as e:
+    print(f"skip - {e}")
+    sys.exit(SKIPPED)
