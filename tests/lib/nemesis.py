@@ -169,9 +169,13 @@ class World:
         return process
 
     def end_strace(self, process):
-        """Detached: the traced one goes on."""
+        """Detached: the traced one goes on. A strace that does not hear (seen) is killed, which detaches, too."""
         process.terminate()
-        process.wait(10)
+        try:
+            process.wait(1)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait(10)
         self.straces.remove(process)
 
     # ---- the agent, as systemd keeps it ----
