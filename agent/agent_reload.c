@@ -124,7 +124,7 @@ void agent_write_deadman(struct agent *a)
 	struct error error = {0};
 
 	if (deadman_write(a->config, &error) < 0)
-		log_warning(
+		event_say(LOG_WARNING, EVENT_AGENT_TROUBLE, NULL,
 			"%s; redshank-deadman would go by an older list, or by none", error.text);
 }
 

@@ -18,7 +18,7 @@
 #include <time.h>
 
 #include "agent/base/clock.h"
-#include "agent/system/log.h"
+#include "agent/events/events.h"
 
 #define REPAIR_PRIORITY (SD_EVENT_PRIORITY_NORMAL + 10)
 #define REPAIR_TEXT_MAX 160
@@ -176,6 +176,8 @@ static void say_state(struct repair_item *item)
 	const char *name = item_service(item)->name;
 	const struct repair *r = &item->repair;
 	unsigned bit = 1U << r->state;
+	const struct event_fields fields = {
+		.service = name, .unit = item->unit, .reason = item->text};
 
 	if (item->told & bit)
 		return;
@@ -189,34 +191,41 @@ static void say_state(struct repair_item *item)
 	case REPAIR_STATE_RESTARTING:
 		return;
 	case REPAIR_STATE_HELD:
-		log_info("service %s: %s is not restarted while it is %s", name, item->unit,
+		event_say(LOG_INFO, EVENT_REPAIR_LEFT, &fields,
+			"service %s: %s is not restarted while it is %s", name, item->unit,
 			engine_is_frozen(item->repairs->engine) ? "frozen" : "drained");
 		return;
 	case REPAIR_STATE_STOPPED:
-		log_info("service %s: %s was stopped, or ended with success (%s): it is not "
-			 "restarted",
+		event_say(LOG_INFO, EVENT_REPAIR_LEFT, &fields,
+			"service %s: %s was stopped, or ended with success (%s): it is not "
+			"restarted",
 			name, item->unit, item->text);
 		return;
 	case REPAIR_STATE_LEFT:
-		log_info("service %s: %s is left to systemd (%s)", name, item->unit, item->text);
+		event_say(LOG_INFO, EVENT_REPAIR_LEFT, &fields,
+			"service %s: %s is left to systemd (%s)", name, item->unit, item->text);
 		return;
 	case REPAIR_STATE_EXHAUSTED:
-		log_warning("service %s: %s was restarted %zu times within %" PRIu64
-			    " s and did not get well: left alone until that is over",
+		event_say(LOG_WARNING, EVENT_REPAIR_FAILED, &fields,
+			"service %s: %s was restarted %zu times within %" PRIu64
+			" s and did not get well: left alone until that is over",
 			name, item->unit, r->settings.limit, r->settings.per_ms / 1000);
 		return;
 	case REPAIR_STATE_UNKNOWN:
-		log_warning("service %s: %s cannot be restarted while systemd does not answer: %s",
+		event_say(LOG_WARNING, EVENT_REPAIR_FAILED, &fields,
+			"service %s: %s cannot be restarted while systemd does not answer: %s",
 			name, item->unit, item->text);
 		return;
 	case REPAIR_STATE_MISSING:
-		log_warning("service %s: %s cannot be restarted: systemd has no such unit that can "
-			    "be started (%s)",
+		event_say(LOG_WARNING, EVENT_REPAIR_FAILED, &fields,
+			"service %s: %s cannot be restarted: systemd has no such unit that can "
+			"be started (%s)",
 			name, item->unit, item->text);
 		return;
 	case REPAIR_STATE_DENIED:
-		log_warning("service %s: %s was not restarted: systemd does not let us: %s (a "
-			    "polkit rule has to name the unit; docs/repair.md)",
+		event_say(LOG_WARNING, EVENT_REPAIR_FAILED, &fields,
+			"service %s: %s was not restarted: systemd does not let us: %s (a "
+			"polkit rule has to name the unit; docs/repair.md)",
 			name, item->unit, item->text);
 		return;
 	}
@@ -225,8 +234,11 @@ static void say_state(struct repair_item *item)
 
 static void say_attempt(const struct repair_item *item, bool restart)
 {
-	log_notice("service %s: %s %s, attempt %zu of %zu (%s)", item_service(item)->name,
-		restart ? "restarting" : "starting", item->unit,
+	const struct event_fields fields = {
+		.service = item_service(item)->name, .unit = item->unit, .reason = item->text};
+
+	event_say(LOG_NOTICE, EVENT_REPAIR, &fields, "service %s: %s %s, attempt %zu of %zu (%s)",
+		item_service(item)->name, restart ? "restarting" : "starting", item->unit,
 		repair_attempts(&item->repair, clock_monotime()), item->repair.settings.limit,
 		item->text);
 }
@@ -235,16 +247,21 @@ static void say_result(const struct repair_item *item, enum repair_result result
 {
 	const char *name = item_service(item)->name;
 	uint64_t next_s = monotime_since_us(clock_monotime(), item->repair.next) / 1000000;
+	const struct event_fields fields = {.service = name,
+		.unit = item->unit,
+		.to = repair_result_name(result),
+		.reason = item->text};
 
 	if (result == REPAIR_RESULT_DENIED || result == REPAIR_RESULT_MISSING)
 		return; /* a state of its own */
 	if (result == REPAIR_RESULT_DONE)
-		log_notice("service %s: %s was started; its prefixes return when its checks have "
-			   "risen",
+		event_say(LOG_NOTICE, EVENT_REPAIR_DONE, &fields,
+			"service %s: %s was started; its prefixes return when its checks have "
+			"risen",
 			name, item->unit);
 	else
-		log_warning("service %s: %s was not started: %s (%s); looked at again in %" PRIu64
-			    " s",
+		event_say(LOG_WARNING, EVENT_REPAIR_FAILED, &fields,
+			"service %s: %s was not started: %s (%s); looked at again in %" PRIu64 " s",
 			name, item->unit, repair_result_name(result), item->text, next_s);
 }
 

@@ -193,6 +193,8 @@ static int write_event(const struct event *e, size_t n_named, struct buffer *out
 	write_word(&w, "who", e->fields->who);
 	write_word(&w, "why", e->fields->why);
 	write_word(&w, "until", e->fields->until);
+	write_word(&w, "unit", e->fields->unit);
+	write_word(&w, "neighbour", e->fields->neighbour);
 	write_word(&w, "session", e->fields->session);
 	write_word(&w, "protocol", e->fields->protocol);
 	json_write_string(&w, "message", e->message);
@@ -234,6 +236,8 @@ static void tell(const struct event *e)
 		{"REDSHANK_WHO", f->who},
 		{"REDSHANK_WHY", f->why},
 		{"REDSHANK_UNTIL", f->until},
+		{"REDSHANK_UNIT", f->unit},
+		{"REDSHANK_NEIGHBOUR", f->neighbour},
 		{"REDSHANK_SESSION", f->session},
 		{"REDSHANK_PROTOCOL", f->protocol},
 	};

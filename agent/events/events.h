@@ -39,6 +39,8 @@ struct event_fields {
 	const char *who;    /* "alice (uid 1000, pid 4711)" */
 	const char *why;    /* that one's words */
 	const char *until;  /* RFC 3339 */
+	const char *unit;   /* of systemd */
+	const char *neighbour;
 	const char *session;
 	const char *protocol;
 };

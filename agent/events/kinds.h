@@ -44,6 +44,14 @@
 	X(DRIFT, "drift", "edeffda317bb7c7a87dd6e1a20a62f7e")                             \
 	X(FOREIGN_EXPORT, "foreign_export", "b429015fa037931b4c1c4943b99f6eed")           \
 	X(FOREIGN_EXPORT_OVER, "foreign_export_over", "dd261db3d2a3eb0c46cb8d48aa0abbc4") \
+	X(REPAIR, "repair", "1b627bee376c156687f031fff0b0ec25")                           \
+	X(REPAIR_DONE, "repair_done", "8cc8eb04ec91db563291ca6cc7941221")                 \
+	X(REPAIR_FAILED, "repair_failed", "02854fd2e8511abb54f6595e3e079446")             \
+	X(REPAIR_LEFT, "repair_left", "3802849d180f8789d5cb7c8744b50fb4")                 \
+	X(NEIGHBOUR_SILENT, "neighbour_silent", "e79fd480aed151340e12fd10ee87634c")       \
+	X(NEIGHBOUR_BACK, "neighbour_back", "94f5e89daf3d0a40a132f809d26da88e")           \
+	X(NEIGHBOURS, "neighbours", "ec82891c7fb9b92245d9bc906a141865")                   \
+	X(NEIGHBOUR_TROUBLE, "neighbour_trouble", "36d7a0c1cd2f57b389519d0239f9673f")     \
 	X(FRAGMENT_REPAIRED, "fragment_repaired", "1225b5d75a4a310c1414902e3488f463")     \
 	X(FRAGMENT_REMOVED, "fragment_removed", "02e0f391a04054356ae1d1d0ccf40241")       \
 	X(FRAGMENT_STRANGER, "fragment_stranger", "9d22a5a198a6ec63cf776aebedc4b0cb")     \

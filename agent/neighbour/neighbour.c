@@ -17,8 +17,8 @@
 #include <sys/random.h>
 
 #include "agent/base/clock.h"
+#include "agent/events/events.h"
 #include "agent/neighbour/thread.h"
-#include "agent/system/log.h"
 #include "agent/system/tcp.h"
 
 #define SETTLE_MS 300  /* from a change in a folder to reading the files */
@@ -156,7 +156,9 @@ static bool read_files(struct neighbours *n, bool forced)
 
 	if (pins_new(&pins, n->config, n->node, &error) < 0) {
 		if (strcmp(n->error, error.text) != 0)
-			log_error("neighbours: %s; %s", error.text,
+			event_say(LOG_ERR, EVENT_NEIGHBOUR_TROUBLE,
+				&(const struct event_fields){.reason = error.text},
+				"neighbours: %s; %s", error.text,
 				n->pins ? "what was in use stays in use" : "nobody may speak yet");
 		(void)snprintf(n->error, sizeof(n->error), "%s", error.text);
 		plan_reading(n, RETRY_MS);
@@ -166,9 +168,11 @@ static bool read_files(struct neighbours *n, bool forced)
 	if (!forced && pins_equal(n->pins, pins))
 		return false;
 	if (*pins_warning(pins))
-		log_warning("neighbours: %s: %s", n->config->certificate, pins_warning(pins));
+		event_say(LOG_WARNING, EVENT_NEIGHBOUR_TROUBLE, NULL, "neighbours: %s: %s",
+			n->config->certificate, pins_warning(pins));
 	others = replace(n, TAKE_PTR(pins));
-	log_notice("neighbours: %zu at the site %s", pins_count(n->pins), n->config->site);
+	event_say(LOG_NOTICE, EVENT_NEIGHBOURS, NULL, "neighbours: %zu at the site %s",
+		pins_count(n->pins), n->config->site);
 	return others;
 }
 
@@ -200,7 +204,8 @@ static void watch_folder_of(struct neighbours *n, const char *path)
 		return;
 	folder = strndup(path, slash == path ? 1 : (size_t)(slash - path));
 	if (!folder || inotify_add_watch(n->watch_fd, folder, WATCH_EVENTS) < 0)
-		log_warning("neighbours: %s cannot be watched: %s; a change there takes a reload",
+		event_say(LOG_WARNING, EVENT_NEIGHBOUR_TROUBLE, NULL,
+			"neighbours: %s cannot be watched: %s; a change there takes a reload",
 			folder ? folder : path, strerror(errno));
 }
 
@@ -217,11 +222,14 @@ static void watch_files(struct neighbours *n)
 static void tell_peer(struct neighbours *n, size_t member, struct known *k, const char *error)
 {
 	const char *name = pins_member(n->pins, member)->name;
+	const struct event_fields fields = {.neighbour = name, .reason = error};
 
 	if (*error && !k->told)
-		log_notice("neighbour %s: no report: %s", name, error);
+		event_say(LOG_NOTICE, EVENT_NEIGHBOUR_SILENT, &fields,
+			"neighbour %s: no report: %s", name, error);
 	else if (!*error && k->told)
-		log_notice("neighbour %s: reports again", name);
+		event_say(LOG_NOTICE, EVENT_NEIGHBOUR_BACK, &fields, "neighbour %s: reports again",
+			name);
 	k->told = *error != '\0';
 }
 
@@ -282,7 +290,8 @@ static void tell_refused(struct neighbours *n, const struct thread_news *news)
 		if (n->said[i].us != 0 &&
 			!monotime_reached(monotime_add_ms(n->said[i], SAY_MS), now))
 			continue;
-		log_warning("neighbours: %s (%u of such in the last minute)", news->refused[i],
+		event_say(LOG_WARNING, EVENT_NEIGHBOUR_TROUBLE, NULL,
+			"neighbours: %s (%u of such in the last minute)", news->refused[i],
 			n->unsaid[i]);
 		n->said[i] = now;
 		n->unsaid[i] = 0;
@@ -305,7 +314,8 @@ static void on_news(void *userdata)
 		take_answer(n, &news->answered[i]);
 	tell_refused(n, news);
 	if (news->failed < 0)
-		log_error("neighbours: %s", strerror(-news->failed));
+		event_say(LOG_ERR, EVENT_NEIGHBOUR_TROUBLE, NULL, "neighbours: %s",
+			strerror(-news->failed));
 }
 
 /* ---- what the agent says ---- */
@@ -432,8 +442,9 @@ bool neighbours_configure(
 	struct neighbours *n, const struct config_neighbours *config, const char *node)
 {
 	if (strcmp(n->config->listen, config->listen) != 0)
-		log_warning("reload: `neighbours.listen` has changed, which takes a restart of the "
-			    "agent");
+		event_say(LOG_WARNING, EVENT_CONFIG_PROBLEM, NULL,
+			"reload: `neighbours.listen` has changed, which takes a restart of the "
+			"agent");
 	n->config = config;
 	n->node = node;
 	watch_files(n);

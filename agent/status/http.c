@@ -440,9 +440,12 @@ static const char *route_path(size_t route)
 static void on_facts(void *userdata, struct metrics_facts *ret)
 {
 	struct http *h = userdata;
+	struct stream_counts streams = streams_count(h->streams);
 	size_t n = 0;
 
 	h->ops.metrics(h->ops.userdata, ret);
+	ret->streams = streams.open;
+	ret->slow_streams = streams.slow;
 	for (size_t r = 0; r < HTTP_ROUTES; r++)
 		for (size_t c = 0; c < ELEMENTSOF(http_codes); c++)
 			if (h->requests[r][c] > 0)

@@ -17,6 +17,7 @@
 
 #include "agent/base/clock.h"
 #include "agent/bird/apply_explain.h"
+#include "agent/events/events.h"
 #include "agent/status/metrics_process.h"
 
 #define METRICS_MAX (64U * 1024 * 1024)
@@ -125,6 +126,26 @@ static void put_turns(const struct metrics_item *i)
 static void put_lateness(const struct metrics_item *i)
 {
 	put_histogram(i, i->facts->lateness);
+}
+
+static void put_events(const struct metrics_item *i)
+{
+	put_value(i, events_span().newest);
+}
+
+static void put_events_lost(const struct metrics_item *i)
+{
+	put_value(i, events_span().lost);
+}
+
+static void put_streams(const struct metrics_item *i)
+{
+	put_value(i, i->facts->streams);
+}
+
+static void put_slow_streams(const struct metrics_item *i)
+{
+	put_value(i, i->facts->slow_streams);
 }
 
 static void put_config_error(const struct metrics_item *i)
@@ -484,6 +505,12 @@ static const struct metrics_row {
 	GAUGE("config_loaded_time_seconds", AGENT, put_config_loaded,
 		"When the configuration that runs was read, in seconds since 1970."),
 	COUNTER("http_requests", AGENT, put_requests, "Requests that the status server answered."),
+	COUNTER("events", AGENT, put_events, "What happened, as /v1/events has it."),
+	COUNTER("events_lost", AGENT, put_events_lost,
+		"Events that could not be kept; the log has them."),
+	GAUGE("event_streams", AGENT, put_streams, "Clients that follow the events."),
+	COUNTER("event_streams_slow", AGENT, put_slow_streams,
+		"Clients that did not read, and were shut out."),
 	COUNTER("metrics_renders", AGENT, put_renders, "How often these metrics were rendered."),
 	COUNTER("metrics_render_seconds", AGENT, put_render_time,
 		"Time of the agent's loop that went into rendering these metrics."),

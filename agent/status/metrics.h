@@ -22,6 +22,8 @@ struct metrics_facts {
 	const struct histogram *turns, *lateness; /* of the loop; NULL: not measured */
 	const struct metrics_requests *requests;
 	size_t n_requests;
+	unsigned streams; /* of events, open */
+	uint64_t slow_streams;
 	uint64_t renders,
 		render_us; /* of these documents, and the loop's time that went into them */
 };

@@ -176,9 +176,9 @@ START_TEST (the_ring) {
 	uint64_t shortest = UINT64_MAX;
 
 	memset(text, 'x', sizeof(text));
-	for (uint64_t i = 1; i <= 20000; i++) {
+	for (uint64_t i = 1; i <= 6000; i++) {
 		const struct event_fields fields = {.reason = text, .why = text};
-		size_t length = lengths[i % ELEMENTSOF(lengths)] % (i < 10000 ? 1000 : 50);
+		size_t length = lengths[i % ELEMENTSOF(lengths)] % (i < 3000 ? 1000 : 50);
 		struct events_span span;
 		size_t kept = 0;
 

@@ -8,6 +8,7 @@
 
 #include "agent/base/clock.h"
 #include "agent/bird/apply_explain.h"
+#include "agent/events/events.h"
 #include "agent/status/metrics.h"
 
 #define MANY 5000
@@ -367,6 +368,25 @@ START_TEST (requests_by_path_and_code) {
 }
 END_TEST
 
+START_TEST (events_and_their_streams) {
+	facts.streams = 3;
+	facts.slow_streams = 2;
+	ck_assert_int_eq(events_init(), 0);
+	event_say(LOG_INFO, EVENT_CHECK, NULL, "x");
+	EXPECT_FAMILY(
+		"events_total", "# TYPE redshank_events_total counter\nredshank_events_total 1\n");
+	events_done();
+	event_say(LOG_INFO, EVENT_CHECK, NULL, "x");
+	EXPECT_FAMILY("events_lost_total",
+		"# TYPE redshank_events_lost_total counter\nredshank_events_lost_total 1\n");
+	EXPECT_FAMILY(
+		"event_streams", "# TYPE redshank_event_streams gauge\nredshank_event_streams 3\n");
+	EXPECT_FAMILY("event_streams_slow_total",
+		"# TYPE redshank_event_streams_slow_total counter\n"
+		"redshank_event_streams_slow_total 2\n");
+}
+END_TEST
+
 /* Each pair: what came from outside, and how it stands in the document. */
 START_TEST (hostile_labels) {
 	static const struct {
@@ -538,6 +558,7 @@ int main(void)
 	tcase_add_test(tests, counters_outlive_a_reload);
 	tcase_add_test(tests, warnings_by_code);
 	tcase_add_test(tests, requests_by_path_and_code);
+	tcase_add_test(tests, events_and_their_streams);
 	tcase_add_test(tests, hostile_labels);
 	tcase_add_test(tests, openmetrics_differs_where_it_must);
 	tcase_add_test(tests, what_accept_asks_for);
