@@ -176,6 +176,8 @@ def test_agent_away_and_back(site):
     """The agent leaves: it is said, with the time. It comes back: so does the page, and another page is loaded."""
     page = site.open(reduce=True)
     page.wait(f"{LINK} === 'live'")
+    moves = "(n => { n.className = 'new-a'; return getComputedStyle(n.firstChild).animationName })(" + row(DNS) + ")"
+    check(page.eval(moves) == "none", "nothing moves where that is asked for", page.eval(moves))
     site.agent.kill()
     page.wait(f"{LINK} === 'away'")
     text = page.eval("document.querySelector('#link').innerText")
@@ -251,6 +253,14 @@ def test_hostile_words(site):
     page.wait("document.querySelector('#load').innerText.includes('onerror') && neighbours.innerText.includes('onerror')")
     check(page.eval("document.querySelectorAll('main img, main script, main b').length") == 0, "no element came of it")
     check(page.eval("({}).a === undefined && Object.prototype.health === undefined"), "no prototype was touched")
+    # An older or a newer agent, which lacks keys or has other things there.
+    for odd in ({}, {"services": 7, "bird": [], "verdict": "x", "drains": {}}, {"services": {"a": {}, "b": None}, "load": []}):
+        page.unfake("/v1/status")
+        page.fake("/v1/status", json.dumps({"node": f"odd{len(odd)}", **odd}))
+        page.wait(f"document.querySelector('#node').innerText === 'odd{len(odd)}' && ['live', 'polling'].includes({LINK})")
+    page.unfake("/v1/status")
+    page.fake("/v1/status", json.dumps({"bird": {"sessions_down": [1, 2]}, "services": {"a": {"checks": {"c": {"outcomes": [{}]}}}}}))
+    page.wait("document.querySelector('tr[data-check=c]') !== null")
     seen = page.seen()
     seen["requests"] = [url for url in seen["requests"] if url != "about:blank"]
     check(all(url.startswith((URL, "data:")) for url in seen["requests"]), "no request leaves", seen["requests"])

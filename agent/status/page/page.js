@@ -27,6 +27,7 @@ const $ = id => document.getElementById(id);
 const list = value => Array.isArray(value) ? value : [];
 const object = value => value && typeof value === "object" && !Array.isArray(value) ? value : {};
 const entries = value => Object.entries(object(value));
+const objects = value => entries(value).map(([key, inner]) => [key, object(inner)]);
 const levelOf = thing => Object.hasOwn(RANKS, thing.level) ? thing.level : "unknown";
 const worst = (a, b) => RANKS[a] <= RANKS[b] ? a : b;
 const plural = (n, word) => n + " " + word + (n === 1 ? "" : "s");
@@ -387,7 +388,7 @@ function makeService(key) {
 
 function whyText(service) {
 	const parts = [];
-	for (const [name, check] of entries(service.checks))
+	for (const [name, check] of objects(service.checks))
 		if (check.state === "down")
 			parts.push(name + " is down" + (check.reason ? ": " + check.reason : ""));
 	return parts.slice(0, 3).join("; ") + (parts.length > 3 ? "; and " + (parts.length - 3) + " more" : "");
@@ -405,7 +406,7 @@ function repairText(repair) {
 }
 
 function updateService(node, service, bird, few) {
-	const prefixes = entries(service.prefixes), checks = entries(service.checks);
+	const prefixes = objects(service.prefixes), checks = objects(service.checks);
 	const level = levelOf(service);
 	node.data = service;
 	node.bird = bird;
@@ -436,7 +437,7 @@ function updateService(node, service, bird, few) {
 
 /* What nobody sees is not drawn: a closed service's checks. */
 function showInside(node) {
-	keyed(node.checks, entries(node.data.checks), makeCheck, updateCheck);
+	keyed(node.checks, objects(node.data.checks), makeCheck, updateCheck);
 	order(node.checkTable.body, [...node.checks.values()].map(row => row.row));
 }
 
@@ -545,9 +546,9 @@ function birdText(bird) {
 }
 
 function glance(status) {
-	const bird = object(status.bird), all = entries(status.services).map(([, service]) => service);
-	const prefixes = all.flatMap(service => Object.values(object(service.prefixes)));
-	const checks = all.flatMap(service => Object.values(object(service.checks)));
+	const bird = object(status.bird), all = objects(status.services).map(([, service]) => service);
+	const prefixes = all.flatMap(service => objects(service.prefixes).map(([, prefix]) => prefix));
+	const checks = all.flatMap(service => objects(service.checks).map(([, check]) => check));
 	const healthy = all.filter(service => service.health === "healthy").length;
 	const announced = prefixes.filter(prefix => prefix.announced === true).length;
 	const up = checks.filter(check => check.state === "up").length;
@@ -578,17 +579,17 @@ function words(status) {
 		add("look", "The configuration on disk was refused, what ran keeps running", status.config.error);
 	if (list(bird.sessions_down).length > 0)
 		add("look", "Sessions that are down", bird.sessions_down.join(", "));
-	for (const warning of list(bird.warnings))
+	for (const warning of list(bird.warnings).map(object))
 		add("look", "BIRD's configuration (" + warning.code + ")", warning.text);
-	for (const drain of list(status.drains))
+	for (const drain of list(status.drains).map(object))
 		add("look", "Drained: " + (drain.name || "the whole server") + " by " + drain.who + ", " + until(drain) +
 			(drain.configured ? "" : " (nobody is called so now)"), drain.reason);
-	for (const forced of list(status.announces))
+	for (const forced of list(status.announces).map(object))
 		add("look", "Announced by force: " + (forced.name || "the whole server") + " by " + forced.who + ", " + until(forced) +
 			(forced.configured ? "" : " (nobody is called so now)"), forced.reason);
 	if (status.freeze)
 		add("look", "Frozen by " + status.freeze.who + ", " + until(status.freeze), status.freeze.reason);
-	for (const weight of list(status.weights))
+	for (const weight of list(status.weights).map(object))
 		add("good", "Weight " + weight.weight + " of " + weight.name + " by " + weight.who + ", " + until(weight),
 			weight.reason);
 	return found;
@@ -666,7 +667,7 @@ function icon(level) {
 }
 
 function render(status) {
-	const bird = object(status.bird), all = entries(status.services);
+	const bird = object(status.bird), all = objects(status.services);
 	const few = all.reduce((n, [, service]) => n + entries(service.prefixes).length, 0) <= OPEN_BELOW;
 	skew = Date.parse(status.time) - Date.now() || 0;
 	changes = 0;
@@ -770,18 +771,19 @@ function listen() {
 
 /* ---- asking ---- */
 
-let asking = false, again = false, timer = 0, due = 0, asked = 0, tries = 0, awaySince = 0, awayWhy = "", cost = 0, moving = false;
+let asking = false, again = false, timer = 0, due = 0, asked = 0, tries = 0, awaySince = 0, awayWhy = "", cost = 0, moving = false, confused = false;
 
 function backoff(n) {
 	return BACKOFF_MS[Math.min(n, BACKOFF_MS.length - 1)];
 }
 
 function say() {
-	const state = tries > 0 ? "away" : awaySince ? "connecting" : streaming ? "live" : "polling";
+	const state = tries > 0 ? "away" : confused ? "confused" : asked === 0 ? "connecting" : streaming ? "live" : "polling";
 	attribute($("link"), "data-link", state);
 	attribute(document.body, "data-link", state);
 	text($("link-text"), {
 		away: "The agent does not answer since " + clock(awaySince) + awayWhy + ". What is shown is of then; trying again.",
+		confused: "The agent answers what this page does not understand. Reload it, or ask redshankctl status.",
 		connecting: "connecting",
 		live: "live",
 		polling: "asked every second; no stream of events",
@@ -810,6 +812,24 @@ async function question() {
 	return answer.json();
 }
 
+function take(status, returned) {
+	const begun = performance.now();
+	confused = false;
+	try {
+		render(status);
+	} catch (error) {
+		/* Our fault, or an agent of another time; what can be done is to take its page. */
+		confused = true;
+		console.error(error);
+	}
+	cost = performance.now() - begun;
+	if (!returned && !confused)
+		return;
+	isNewPage();
+	if (!streaming && returned)
+		listen();
+}
+
 /* A long document is asked for less often: drawing it takes no more than a tenth of the time, or a third
  * while something moves. */
 function pause() {
@@ -827,26 +847,19 @@ async function ask() {
 	asking = true;
 	again = false;
 	asked = performance.now();
+	let status = null;
+	const was = tries;
 	try {
-		const status = await question();
-		const begun = performance.now();
-		const was = tries;
+		status = object(await question());
 		tries = 0;
 		awaySince = 0;
-		render(status);
-		cost = performance.now() - begun;
-		if (was > 0) {
-			isNewPage();
-			if (!streaming)
-				listen();
-		}
 	} catch (error) {
 		if (tries++ === 0)
 			awaySince = Date.now();
 		awayWhy = error.message.startsWith(", ") ? error.message : "";
-		if (!(error instanceof TypeError) && error.name !== "TimeoutError" && !awayWhy)
-			console.error(error);
 	}
+	if (status)
+		take(status, was > 0);
 	asking = false;
 	say();
 	soon(pause());
