@@ -6,13 +6,16 @@ import urllib.parse
 import urllib.request
 
 from lib import exposition
+from lib.agentctl import ROOT
 from lib.case import check, eventually, main, skip
 from lib.netns import find
 from lib.site import Site
 
 DNS = "192.0.2.53/32"
 LISTEN = "198.51.100.6:9479"  # edge1's end of its link
-CONFIG = f"""global: {{scrape_interval: 1s, scrape_timeout: 1s}}
+EXAMPLES = os.path.join(ROOT, "docs", "examples")
+CONFIG = f"""global: {{scrape_interval: 1s, scrape_timeout: 1s, evaluation_interval: 1s}}
+rule_files: ["{EXAMPLES}/prometheus/redshank.rules.yml"]
 scrape_configs:
   - job_name: redshank
     static_configs: [{{targets: ["{LISTEN}"]}}]
@@ -49,17 +52,25 @@ def fetch(site, url, accept="*/*"):
             return answer.headers["Content-Type"], answer.read()
 
 
-def query(site, expression):
-    """{(service, prefix, ...): value} of what Prometheus makes of an expression; None: it does not answer yet."""
+def api(site, path):
+    """The data of an answer of Prometheus; None: it does not answer yet."""
     try:
-        _, body = fetch(site, "http://127.0.0.1:9090/api/v1/query?" + urllib.parse.urlencode({"query": expression}))
+        _, body = fetch(site, "http://127.0.0.1:9090/api/v1/" + path)
     except OSError:
         return None
     answer = json.loads(body)
-    check(answer["status"] == "success", "the query", answer)
+    check(answer["status"] == "success", "the answer", answer)
+    return answer["data"]
+
+
+def query(site, expression):
+    """{(service, prefix, ...): value} of what Prometheus makes of an expression; None: it does not answer yet."""
+    data = api(site, "query?" + urllib.parse.urlencode({"query": expression}))
+    if data is None:
+        return None
     return {
         tuple(v for k, v in sorted(r["metric"].items()) if k not in ("instance", "job", "__name__")): float(r["value"][1])
-        for r in answer["data"]["result"]
+        for r in data["result"]
     }
 
 
@@ -93,6 +104,33 @@ def test_scrapes(site):
     )
 
 
+def test_rules(site):
+    """Every alert of the example is evaluated without an error, and none goes off on a server that is well."""
+    rules = eventually(lambda: [
+        r for g in api(site, "rules")["groups"] for r in g["rules"]
+    ], what="the rules")
+    eventually(
+        lambda: all(r["health"] == "ok" for g in api(site, "rules")["groups"] for r in g["rules"]),
+        what=lambda: [r for r in rules if r["health"] != "ok"],
+    )
+    firing = query(site, 'ALERTS{alertname!~"RedshankBirdWarning|RedshankRestarts"}')
+    check(len(rules) > 20 and firing == {}, "quiet", len(rules), firing)
+
+
+def test_dashboard(site):
+    """Every panel of the example dashboard gets an answer; those without one are of what has not happened."""
+    with open(os.path.join(EXAMPLES, "grafana", "redshank.json"), encoding="utf-8") as f:
+        dashboard = json.load(f)
+    empty = set()
+    for panel in dashboard["panels"]:
+        for target in panel.get("targets", []):
+            expression = target["expr"].replace("$__rate_interval", "10s").replace("$instance", ".*").replace("$service", ".*")
+            if not query(site, expression):
+                empty.add(panel["title"])
+    check(empty <= {"Prefixes that are not simply healthy", "Checks that are down", "Restarts of units", "Outcomes that are not good"},
+          "panels with something in them", empty)
+
+
 def test_death(site):
     """A service that dies is seen with its reason, its counters and what BIRD was told."""
     edge = site.edges[0]
@@ -108,6 +146,8 @@ def test_death(site):
           "moves of the prefix")
     check(query(site, 'redshank_bird_commands_total{command="disable",result="accepted"} > 0'), "commands")
     check(query(site, 'redshank_bird_command_duration_seconds_count{command="disable"} > 0'), "their durations")
+    eventually(lambda: query(site, 'ALERTS{alertname="RedshankServiceUnhealthy",service="dns"}'), what="an alert that waits")
+    check(query(site, 'ALERTS{alertname="RedshankServiceUnhealthy",service="web"}') == {}, "none of the other service")
 
 
 def test_bird_away(site):
@@ -120,8 +160,6 @@ def test_bird_away(site):
 
 def test_documented(site):
     """docs/metrics.md has every metric with its type and labels, and no other."""
-    from lib.agentctl import ROOT
-
     with open(os.path.join(ROOT, "docs", "metrics.md"), encoding="utf-8") as f:
         rows = [[c.strip() for c in line.split("|")[1:-1]] for line in f if line.startswith("| `redshank_")]
     said = {row[0].strip("`"): (row[1], set(row[2].replace("`", "").replace(",", " ").split())) for row in rows}
