@@ -20,6 +20,8 @@ COLOUR = re.compile(rb"\x1b\[[0-9;]*m")
 
 def top(site, *arguments, width=80, height=24, prefix=(), **env):
     agent = site.edges[0].agent
+    if not agent.process:
+        untold(site)
     environment = {**os.environ, "TERM": "xterm", **env}
     if "NO_COLOR" not in env:
         environment.pop("NO_COLOR", None)
@@ -146,6 +148,8 @@ def test_one_write_a_refresh(site):
 def test_without_a_terminal(site):
     """In a pipe it is refused with what to use instead; --json is a document a line; no agent is said."""
     agent = site.edges[0].agent
+    if not agent.process:
+        untold(site)
     program = [os.path.join(build_folder(), "redshankctl"), "--socket", agent.socket]
     done = agent.ctl("top")
     check(done.returncode == 2 and "top: expected a terminal" in done.stderr and not done.stdout, "refused", done)
