@@ -44,10 +44,11 @@ def _modules():
             shutil.copy(os.path.join(HERE, name), folder)
         done = subprocess.run(
             ["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--fetch-retries=1", "--fetch-timeout=20000"],
-            cwd=folder, capture_output=True, text=True, timeout=100, check=False,
+            cwd=folder, env={**os.environ, "npm_config_cache": os.path.join(folder, "cache")},
+            capture_output=True, text=True, timeout=100, check=False,
         )
         if done.returncode != 0:
-            raise Cannot("npm does not get playwright-core and axe-core: " + done.stderr.strip()[-300:])
+            raise Cannot("npm does not get playwright-core and axe-core: " + " ".join(done.stderr.split())[:300])
         with open(mark, "wb") as f:
             f.write(wanted)
     return folder
@@ -74,7 +75,7 @@ class Page:
     def eval(self, js):
         return self._do("eval", js=js)
 
-    def wait(self, js, timeout=5.0):
+    def wait(self, js, timeout=15.0):
         """Until the expression is true; its value."""
         return self._do("wait", timeout + 5, js=js, timeout=timeout * 1000)
 

@@ -65,15 +65,23 @@ function draw(tag, attributes, ...children) {
 	return node;
 }
 
-/* The children of `parent` in this order, moving as few as possible. */
+/* The children of `parent` in this order, moving as few as possible: what moves has to be drawn again, and
+ * loses the focus, which is given back. */
 function order(parent, nodes) {
+	const focused = document.activeElement;
 	let at = parent.firstElementChild;
 	for (const node of nodes) {
-		if (node === at)
-			at = at.nextElementSibling;
+		if (at && at !== node && at.nextElementSibling === node) {
+			parent.append(at); /* it has sunk; its turn comes */
+			at = node;
+		}
+		if (at === node)
+			at = node.nextElementSibling;
 		else
 			parent.insertBefore(node, at);
 	}
+	if (focused !== document.activeElement && parent.contains(focused))
+		focused.focus({preventScroll: true});
 }
 
 /* A list of keyed nodes: made, updated, removed. */
