@@ -21,8 +21,7 @@
  * `time` says how old it is. A stream of events has no total deadline, but others (stream.c).
  *
  * Time that clients can take: a pass sends each at most what its socket's buffer holds, and the
- * server then rests for nine times as long as it took (HTTP_REST_MAX_US at most). However many ask
- * without end, a tenth of the loop is what they get.
+ * server then rests (pace.h). However many ask without end, a tenth of the loop is what they get.
  */
 #include "agent/status/http.h"
 

@@ -133,23 +133,8 @@ static void http_arm(struct http *h)
 		h->timer_source, monotime_is_never(next) ? SD_EVENT_OFF : SD_EVENT_ONESHOT);
 }
 
-/* The time that the last passes took is paid for by the time that has gone by since. True: there
- * is so much left to pay that nothing is done until then. */
-static bool http_owes(struct http *h, uint64_t took_us)
+static void http_rest(struct http *h, uint64_t us)
 {
-	struct monotime now = clock_monotime();
-	uint64_t paid_us = monotime_since_us(h->accounted, now);
-
-	h->owes_us = h->owes_us > paid_us ? h->owes_us - paid_us : 0;
-	h->owes_us += took_us * HTTP_REST;
-	h->accounted = now;
-	return h->owes_us >= HTTP_OWES_MAX_US;
-}
-
-static void http_rest(struct http *h)
-{
-	uint64_t us = h->owes_us < HTTP_REST_MAX_US ? h->owes_us : HTTP_REST_MAX_US;
-
 	h->rests = sd_event_source_set_time_relative(h->rest_source, us) >= 0 &&
 		   sd_event_source_set_enabled(h->rest_source, SD_EVENT_ONESHOT) >= 0;
 	if (!h->rests) {
@@ -166,7 +151,7 @@ static void http_rest(struct http *h)
 /* One pass: whatever libmicrohttpd can do now. */
 void http_pass(struct http *h)
 {
-	uint64_t began_us = clock_cpu_us();
+	uint64_t began_us = clock_cpu_us(), rest_us;
 
 	h->resumed = false;
 	(void)connections_expire(h, clock_monotime());
@@ -174,8 +159,10 @@ void http_pass(struct http *h)
 	connections_sweep(h);
 	for (size_t k = 0; k < HTTP_N_KINDS; k++)
 		h->listeners[k].explained = false;
-	if (http_owes(h, clock_cpu_us() - began_us))
-		http_rest(h);
+	rest_us = pace_rest_us(
+		&h->pace, clock_monotime(), clock_cpu_us() - began_us, HTTP_REST_MAX_US);
+	if (rest_us > 0)
+		http_rest(h, rest_us);
 	else
 		http_arm(h);
 }

@@ -6,6 +6,7 @@
 #include "agent/base/clock.h"
 #include "agent/status/http.h"
 #include "agent/status/listen.h"
+#include "agent/status/pace.h"
 #include "agent/status/scrape.h"
 #include "agent/status/shared.h"
 #include "agent/status/stream.h"
@@ -18,11 +19,9 @@
 #define HTTP_DOCUMENTS_MAX 4
 #define HTTP_SEND_BUFFER 32768
 #define HTTP_REST_MS 1000 /* of a listener whose accept failed */
-#define HTTP_REST 9	  /* times what a pass took */
 #define HTTP_REST_MAX_US 20000
-#define HTTP_OWES_MAX_US 1000 /* before it rests: a single request never does */
-#define HTTP_ROUTES 8	      /* what is counted apart: those below, commands, others */
-#define HTTP_CODES 9	      /* the same: those of http.c, the last for all others */
+#define HTTP_ROUTES 8 /* what is counted apart: those below, commands, others */
+#define HTTP_CODES 9  /* the same: those of http.c, the last for all others */
 
 enum http_kind {
 	HTTP_UNIX,
@@ -59,10 +58,9 @@ struct http {
 	struct listen_file unix_file;
 	gid_t group; /* of who may change things, or (gid_t)-1 */
 	sd_event_source *rest_source;
-	bool rests;	  /* nothing is read, written or accepted until rest_source fires */
-	bool resumed;	  /* a connection was; the next pass goes on with it */
-	uint64_t owes_us; /* as of `accounted`, for what the last passes took */
-	struct monotime accounted;
+	bool rests;   /* nothing is read, written or accepted until rest_source fires */
+	bool resumed; /* a connection was; the next pass goes on with it */
+	struct pace pace;
 	struct shared *status;
 	struct scrape *scrape;
 	struct streams *streams;

@@ -1,8 +1,7 @@
 /*
  * The render runs from a deferred source that stays on until it is through. Between two slices the
- * loop looks at everything else first, so a death waits for one slice at most. After a document its
- * source rests for nine times as long as the document took, up to SHARED_REST_MAX_MS: however many
- * ask without end, a tenth of the loop is what they get.
+ * loop looks at everything else first, so a death waits for one slice at most. After a document
+ * comes a rest (pace.h): however many ask without end, a tenth of the loop is what they get.
  *
  * A suspended connection is resumed when its document lies there; libmicrohttpd then calls the
  * handler of the request again, which finds it due. A failure is remembered as long as a document
@@ -16,11 +15,11 @@
 #include <string.h>
 
 #include "agent/base/clock.h"
+#include "agent/status/pace.h"
 #include "agent/system/log.h"
 
 #define SHARED_SLICE_US 500
-#define SHARED_REST 9
-#define SHARED_REST_MAX_MS 200
+#define SHARED_REST_MAX_US 200000
 
 enum place_state {
 	PLACE_FREE,
@@ -38,6 +37,7 @@ struct shared {
 	struct shared_ops ops;
 	sd_event_source *render_source; /* deferred: on while something is rendered */
 	sd_event_source *begin_source;	/* a time: when the next one may begin */
+	struct pace pace;
 	struct monotime rests_until;
 	struct MHD_Response *newest; /* our reference; NULL: there is none, or it failed */
 	struct monotime fresh_until; /* of `newest`, or of its failure */
@@ -159,10 +159,8 @@ static int arm_begin(struct shared *s)
 static void render_end(struct shared *s, struct MHD_Response *response)
 {
 	struct monotime now = clock_monotime();
-	uint64_t rest_us = s->took_us * SHARED_REST;
+	uint64_t rest_us = pace_rest_us(&s->pace, now, s->took_us, SHARED_REST_MAX_US);
 
-	if (rest_us > SHARED_REST_MAX_MS * 1000)
-		rest_us = SHARED_REST_MAX_MS * 1000;
 	(void)sd_event_source_set_enabled(s->render_source, SD_EVENT_OFF);
 	if (s->newest)
 		MHD_destroy_response(s->newest);

