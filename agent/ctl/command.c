@@ -235,24 +235,20 @@ static int run_import(const struct command_options *options, int argc, char **ar
 static const struct command commands[] = {
 	{"status", "[SERVICE|PREFIX]", "what is wanted, announced and exported, and why",
 		run_status},
-	{"explain", "SERVICE|PREFIX", "why: the rule, what is behind it, what comes next",
+	{"explain", "SERVICE|PREFIX", "why: the rule, what is behind it, what is next",
 		run_explain},
 	{"top", "", "the status, live: the worst first", run_top},
-	{"drain", "SERVICE|PREFIX|--all", "take it out, until it is undrained or for a time",
-		run_change},
+	{"drain", "SERVICE|PREFIX|--all", "take it out, until undrained or for a time", run_change},
 	{"undrain", "SERVICE|PREFIX|--all", "take back a drain", run_change},
-	{"announce", "SERVICE|PREFIX", "announce it by force, with --for D; or --reset that",
-		run_change},
-	{"weight", "PREFIX N|--reset", "give a prefix another weight, or the configured one",
-		run_change},
-	{"freeze", "", "change nothing by itself, until the thaw or for a time", run_change},
+	{"announce", "SERVICE|PREFIX", "announce it by force, --for D; or --reset", run_change},
+	{"weight", "PREFIX N|--reset", "another weight, or the configured one", run_change},
+	{"freeze", "", "hold everything, until the thaw or for a time", run_change},
 	{"thaw", "", "take back the freeze", run_change},
 	{"check-now", "", "run every check now", run_change},
 	{"reload", "", "read the configuration again", run_change},
 	{"events", "[SERVICE|PREFIX]", "what happened; with -f also what happens", run_events},
 	{"version", "", "the version of this program", run_version},
-	{"import", "PEER FILE...",
-		"an ahc, exabgp or birdwatcher configuration as one of Redshank's", run_import},
+	{"import", "PEER FILE...", "of ahc, exabgp or birdwatcher: as one of ours", run_import},
 };
 
 static struct complete_command command_nth(size_t i)
@@ -325,7 +321,7 @@ static void print_help(FILE *out)
 
 		(void)snprintf(
 			call, sizeof(call), "%s %s", commands[i].name, commands[i].arguments);
-		(void)fprintf(out, "  %-24s  %s\n", call, commands[i].help);
+		(void)fprintf(out, "  %-29s  %s\n", call, commands[i].help);
 	}
 	(void)fputs(
 		"\nOptions:\n"

@@ -57,6 +57,7 @@ CASES = {
         {series("redshank_process_start_time_seconds"): "1 1 2 2 3 3 4 4 4 4 4 4"}, {},
         [{series("redshank_process_start_time_seconds"): "1 1 2 2 2 2 2 2 2 2 2 2"}], 150),
     "RedshankConfigurationRefused": one("redshank_config_error", "", 1, 0),
+    "RedshankStateNotKept": one("redshank_state_error", "", 1, 0),
     "RedshankFrozen": one("redshank_frozen", "", 1, 0),
     "RedshankLoopLate": Case(
         {series("redshank_loop_lateness_seconds_bucket", 'le="0.1"'): "0+1x200",
