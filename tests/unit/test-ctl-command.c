@@ -365,6 +365,15 @@ START_TEST (usage) {
 }
 END_TEST
 
+START_TEST (help_fits_a_terminal) {
+	char *save = NULL;
+
+	ck_assert_int_eq(run("--help"), 0);
+	for (char *line = strtok_r(out, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
+		ck_assert_msg(strlen(line) <= 80, "%zu columns: %s", strlen(line), line);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("ctl-command");
@@ -384,6 +393,7 @@ int main(void)
 	tcase_add_test(tests, explain_asks_and_exits);
 	tcase_add_test(tests, changes);
 	tcase_add_test(tests, usage);
+	tcase_add_test(tests, help_fits_a_terminal);
 	suite_add_tcase(suite, tests);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_NORMAL);
