@@ -67,6 +67,14 @@ static void agent_arm_deadline(struct agent *a)
 	(void)sd_event_source_set_enabled(a->deadline, SD_EVENT_ONESHOT);
 }
 
+static void agent_told(
+	void *userdata, size_t service, enum event_kind kind, const struct event_fields *fields)
+{
+	struct agent *a = userdata;
+
+	hooks_tell(a->hooks, service, kind, fields);
+}
+
 /* The path of a withdrawal: nothing in front of apply_flush() may wait, fork or log. True when
  * something else is wanted now. */
 bool agent_decide(struct agent *a)
@@ -74,6 +82,7 @@ bool agent_decide(struct agent *a)
 	const struct narrate_facts facts = {.config = a->config,
 		.check_reason = agent_check_reason,
 		.count = agent_count,
+		.told = agent_told,
 		.userdata = a};
 
 	bool changed;
@@ -293,6 +302,9 @@ static int agent_init(struct agent *a)
 	r = checks_new(&a->checks, &a->host, a->config, &checks_ops);
 	if (r < 0)
 		return r;
+	r = hooks_new(&a->hooks, a->event, (const struct config *const *)&a->config);
+	if (r < 0)
+		return r;
 	r = repairs_new(&a->repairs, a->event, a->host.units, a->engine, a->config);
 	if (r < 0)
 		return r;
@@ -335,6 +347,7 @@ static void agent_done(struct agent *a)
 	checks_free(a->checks);
 	apply_free(a->apply);
 	repairs_free(a->repairs);
+	hooks_free(a->hooks);
 	engine_free(a->engine);
 	units_free(a->host.units);
 	addresses_free(a->addresses);

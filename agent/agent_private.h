@@ -13,6 +13,7 @@
 #include "agent/control.h"
 #include "agent/core/engine.h"
 #include "agent/loop.h"
+#include "agent/hooks.h"
 #include "agent/repair.h"
 #include "agent/status/document.h"
 #include "agent/status/http.h"
@@ -33,6 +34,7 @@ struct agent {
 	struct checks *checks;
 	struct watchdog *watchdog;
 	struct repairs *repairs;
+	struct hooks *hooks;
 	struct tally *tally;
 	uint64_t generation; /* of the configuration */
 	uint64_t revision;   /* of what is wanted, and of what BIRD does */

@@ -35,6 +35,7 @@ static struct document_facts agent_facts(struct agent *a)
 		.check_view = agent_check_view,
 		.check_durations = agent_check_durations,
 		.repair = agent_repair,
+		.hooks = hooks_results(a->hooks),
 		.words = control_words(a->control),
 		.userdata = a,
 		.ready = a->ready,

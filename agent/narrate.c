@@ -82,6 +82,13 @@ static void narrate_group_fields(const struct narrate_group *g, struct event_fie
 	fields->rule = prefix_reason_name(g->first.reason);
 }
 
+static void narrate_tell(const struct narrate_facts *facts, size_t service, enum event_kind kind,
+	const struct event_fields *fields)
+{
+	if (facts->told)
+		facts->told(facts->userdata, service, kind, fields);
+}
+
 static void narrate_group_line(struct narrate_group *g, const struct narrate_facts *facts)
 {
 	char memory[NARRATE_LINE_SIZE];
@@ -100,6 +107,7 @@ static void narrate_group_line(struct narrate_group *g, const struct narrate_fac
 	narrate_group_fields(g, &fields);
 	event_say(LOG_INFO, EVENT_PREFIX, &fields, "service %s: %s (%s)", fields.service,
 		buffer_string(&line), fields.rule);
+	narrate_tell(facts, g->first.service, EVENT_PREFIX, &fields);
 	narrate_group_clear(g);
 }
 
@@ -136,6 +144,7 @@ static void narrate_check(const struct narrate_facts *facts, const struct engine
 	event_say(LOG_INFO, EVENT_CHECK, &fields, "check %s/%s: %s -> %s%s%s%s", fields.service,
 		fields.check, fields.from, fields.to, why.length ? " (" : "", buffer_string(&why),
 		why.length ? ")" : "");
+	narrate_tell(facts, t->service, EVENT_CHECK, &fields);
 }
 
 /* The checks that are down, with their reasons: why a service is unhealthy. */
@@ -185,6 +194,7 @@ static void narrate_service(const struct narrate_facts *facts, const struct engi
 		narrate_group_fields(moved, &fields);
 	}
 	event_say(LOG_INFO, EVENT_SERVICE, &fields, "%s", buffer_string(&line));
+	narrate_tell(facts, t->service, EVENT_SERVICE, &fields);
 	narrate_group_clear(moved);
 }
 

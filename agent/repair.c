@@ -179,13 +179,13 @@ static void say_state(struct repair_item *item)
 	const struct event_fields fields = {
 		.service = name, .unit = item->unit, .reason = item->text};
 
+	if (r->state == REPAIR_STATE_IDLE)
+		item->told = 0;
 	if (item->told & bit)
 		return;
 	item->told |= bit;
 	switch (r->state) {
 	case REPAIR_STATE_IDLE:
-		item->told = bit;
-		return;
 	case REPAIR_STATE_WAITING:
 	case REPAIR_STATE_ASKING:
 	case REPAIR_STATE_RESTARTING:

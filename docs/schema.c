@@ -232,6 +232,8 @@ static json_t *special(const char *name)
 		return map_of(NAME_PATTERN, 0, ref("check"));
 	if (strcmp(name, "restart") == 0)
 		return object_of(&tables_restart);
+	if (strcmp(name, "hooks") == 0)
+		return map_of(NAME_PATTERN, 0, object_of(&tables_hook));
 	if (strcmp(name, "communities") == 0)
 		return communities("^[0-9]{1,5}:[0-9]{1,5}$");
 	if (strcmp(name, "large_communities") == 0)

@@ -88,6 +88,14 @@ struct config_restart {
 	uint64_t per_ms;
 };
 
+/* A command that is run when something changes. */
+struct config_hook {
+	char *name;
+	struct schema_strings command;
+	struct schema_strings on; /* of the words in tables_hook_events */
+	uint64_t timeout_ms;
+};
+
 struct config_service {
 	char *name;
 	struct config_prefix *prefixes; /* in the order of the file */
@@ -97,9 +105,11 @@ struct config_service {
 	struct config_check *checks;
 	size_t n_checks;
 	struct config_restart *restart; /* or NULL */
-	int on_stop;			/* enum config_on_stop */
-	int on_failure;			/* enum config_on_failure */
-	bool address_check;		/* the default of its prefixes */
+	struct config_hook *hooks;	/* in the order of the files */
+	size_t n_hooks;
+	int on_stop;	    /* enum config_on_stop */
+	int on_failure;	    /* enum config_on_failure */
+	bool address_check; /* the default of its prefixes */
 };
 
 struct config_weight {
@@ -144,6 +154,7 @@ struct config {
 #define CONFIG_SERVICES_MAX 4096
 #define CONFIG_PREFIXES_MAX 10000
 #define CONFIG_CHECKS_MAX 4096
+#define CONFIG_HOOKS_MAX 16	  /* of one service */
 #define CONFIG_COMMUNITIES_MAX 64 /* of one prefix, of either kind */
 #define CONFIG_WEIGHTS_MAX 100000 /* of all nodes */
 #define CONFIG_MEMBERS_MAX 256	  /* neighbours, of the configuration and of its file together */

@@ -62,7 +62,9 @@ static json_t *print_service(const struct config_service *s)
 		json_object_set_new(object, "checks", print_checks(s)) == 0 &&
 		(s->restart ? json_object_set_new(object, "restart",
 				      settings_print(&tables_restart, s->restart))
-			    : json_object_del(object, "restart")) == 0)
+			    : json_object_del(object, "restart")) == 0 &&
+		(s->n_hooks > 0 ? json_object_set_new(object, "hooks", hooks_print(s))
+				: json_object_del(object, "hooks")) == 0)
 		return object;
 	json_decref(object);
 	return NULL;

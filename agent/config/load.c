@@ -124,6 +124,7 @@ static void free_service(struct config_service *s)
 	}
 	if (s->restart)
 		settings_done(&tables_restart, s->restart);
+	hooks_release(s);
 	settings_done(&tables_service, s);
 	free(s->restart);
 	free(s->prefixes);

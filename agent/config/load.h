@@ -26,6 +26,8 @@ void checks_load(struct load *l, const struct path *path, json_t *checks,
 	struct config_service *service); /* checks.c */
 void prefixes_load(struct load *l, const struct path *path, json_t *prefixes,
 	struct config_service *service); /* prefixes.c */
+void hooks_load(struct load *l, const struct path *path, json_t *hooks,
+	struct config_service *service); /* hooks.c */
 
 /*
  * interval, fast_interval, timeout, rise, fall. What the object itself says must fit; a
@@ -35,8 +37,12 @@ void prefixes_load(struct load *l, const struct path *path, json_t *prefixes,
 void timing_load(struct load *l, const struct path *path, json_t *object,
 	const struct config_timing *inherit, struct config_timing *ret); /* timing.c */
 
-/* The parts of a check and a prefix as JSON; NULL without memory. */
+/* The parts of a service as JSON; NULL without memory. */
+json_t *hooks_print(const struct config_service *service);  /* hooks.c */
 json_t *checks_print(const struct config_check *check);	    /* checks.c */
 json_t *prefixes_print(const struct config_prefix *prefix); /* prefixes.c */
+
+/* Releases what hooks_load() made. */
+void hooks_release(struct config_service *service);
 
 #endif

@@ -118,6 +118,7 @@ static void load_service(
 	load_require(l, path, object, ret);
 	checks_load(l, path, json_object_get(object, "checks"), ret);
 	load_restart(l, path, json_object_get(object, "restart"), ret);
+	hooks_load(l, path, json_object_get(object, "hooks"), ret);
 }
 
 static void report_same_prefix(

@@ -244,6 +244,33 @@ static const struct schema_key restart_keys[] = {
 };
 const struct schema tables_restart = {.size = sizeof(struct config_restart), .keys = restart_keys};
 
+const char *const tables_hook_events[] = {"service", "prefix", "check", NULL};
+static const struct schema_key hook_keys[] = {
+	{.name = "command",
+		.kind = SCHEMA_STRING_LIST,
+		SCHEMA_FIELD(struct config_hook, command),
+		.required = true,
+		.minimum = 1,
+		.maximum = 256,
+		.meaning = "the absolute path of a program, and its arguments"},
+	{.name = "on",
+		.kind = SCHEMA_STRING_LIST,
+		SCHEMA_FIELD(struct config_hook, on),
+		.minimum = 1,
+		.maximum = 3,
+		.fallback = "[\"service\", \"prefix\"]",
+		.meaning = "the events for which it is run"},
+	{.name = "timeout",
+		.kind = SCHEMA_DURATION,
+		SCHEMA_FIELD(struct config_hook, timeout_ms),
+		.minimum = 10,
+		.maximum = 5 * MINUTE_MS,
+		.fallback = "\"10s\"",
+		.meaning = "how long one run may take; then it is killed"},
+	SCHEMA_END,
+};
+const struct schema tables_hook = {.size = sizeof(struct config_hook), .keys = hook_keys};
+
 static const struct schema_key service_keys[] = {
 	{.name = "prefixes",
 		.kind = SCHEMA_SPECIAL,
@@ -253,9 +280,10 @@ static const struct schema_key service_keys[] = {
 		.kind = SCHEMA_SPECIAL,
 		.meaning = "how many checks must be up: \"all\", \"any\" or a number"},
 	{.name = "checks", .kind = SCHEMA_SPECIAL, .meaning = "NAME to a check"},
-	{.name = "restart",
+	{.name = "restart", .kind = SCHEMA_SPECIAL, .meaning = "restarting the service's unit"},
+	{.name = "hooks",
 		.kind = SCHEMA_SPECIAL,
-		.meaning = "restarting the service's unit"},
+		.meaning = "NAME to a command that is run when something changes"},
 	{.name = "on_stop",
 		.kind = SCHEMA_ENUM,
 		SCHEMA_FIELD(struct config_service, on_stop),

@@ -12,10 +12,13 @@ struct tables_prefix {
 	bool address_check;
 };
 
-extern const struct schema tables_top;	      /* struct config */
-extern const struct schema tables_timing;     /* struct config_timing */
-extern const struct schema tables_service;    /* struct config_service */
-extern const struct schema tables_prefix;     /* struct tables_prefix */
+extern const struct schema tables_top;	   /* struct config */
+extern const struct schema tables_timing;  /* struct config_timing */
+extern const struct schema tables_service; /* struct config_service */
+extern const struct schema tables_prefix;  /* struct tables_prefix */
+/* What a hook can be run for, NULL at the end: the words of these events. */
+extern const char *const tables_hook_events[];
+extern const struct schema tables_hook;	      /* struct config_hook */
 extern const struct schema tables_restart;    /* struct config_restart */
 extern const struct schema tables_neighbours; /* struct config_neighbours */
 /* Only for its keys: those that every check has, whatever its type. */

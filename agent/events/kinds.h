@@ -29,6 +29,7 @@
 	X(WORD_ENDED, "word_ended", "49c57fa0fca2c23604998252168b90ae")                   \
 	X(WORD_KEPT, "word_kept", "b565ad07c8f01fcd7cc5c9b24de8bae1")                     \
 	X(STATE_TROUBLE, "state_trouble", "ae05c99719017fc314463b78d9098eb0")             \
+	X(HOOK, "hook", "a1fa4b35bca445619ededae79658c70d")                               \
 	X(BIRD_CONNECTED, "bird_connected", "b621c996fd19683e7262cbd3ead028fe")           \
 	X(BIRD_AWAY, "bird_away", "da700b928a49dfa08bc907691473041c")                     \
 	X(BIRD_RESTARTED, "bird_restarted", "8135c59fd0a1258ae0c075c5a3026c30")           \

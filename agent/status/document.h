@@ -33,6 +33,7 @@ struct document_facts {
 		uint32_t ret_us[CHECK_HISTORY_LENGTH]);
 	/* The repair of a service; false where it has no `restart`. NULL: of none is known. */
 	bool (*repair)(void *userdata, size_t service, struct repair_view *ret);
+	const uint64_t *hooks;	   /* runs, by enum hooks_result; NULL: not known */
 	const struct words *words; /* of operators; NULL: none */
 	void *userdata;
 	bool ready; /* what BIRD was found doing is known, and the engine decides */

@@ -350,6 +350,16 @@ static void put_repair_state(const struct metrics_item *i)
 			s == (int)view.repair->state);
 }
 
+/* agent/hooks.h has them in this order. */
+static void put_hooks(const struct metrics_item *i)
+{
+	static const char *const results[] = {
+		"done", "failed", "timed_out", "not_started", "dropped"};
+
+	for (size_t r = 0; i->facts->document.hooks && r < ELEMENTSOF(results); r++)
+		metrics_sample(i->w, "result", results[r], i->facts->document.hooks[r]);
+}
+
 static void put_restarts(const struct metrics_item *i)
 {
 	struct repair_view view;
@@ -538,6 +548,7 @@ static const struct metrics_row {
 	GAUGE("service_health", SERVICE, put_health, "1 for the health of the service, else 0."),
 	COUNTER("service_transitions", SERVICE, put_service_transitions,
 		"Changes of the health of the service, by what it became."),
+	COUNTER("hooks", AGENT, put_hooks, "Runs of hooks, by what came of them."),
 	GAUGE("service_repair_state", SERVICE, put_repair_state,
 		"1 for what the repair of the service does, else 0. Absent: it has no `restart`."),
 	COUNTER("service_restarts", SERVICE, put_restarts,

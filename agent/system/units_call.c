@@ -315,6 +315,9 @@ static enum units_job_end end_of_error(const sd_bus_error *e)
 		{SD_BUS_ERROR_NAME_HAS_NO_OWNER, UNITS_JOB_UNANSWERED},
 	};
 
+	/* Whom systemd could not ask whether we may: it hands on what the bus said of polkit's unit. */
+	if (strstr(error_text(e), "polkit.service"))
+		return UNITS_JOB_DENIED;
 	for (size_t i = 0; i < ELEMENTSOF(rows); i++)
 		if (sd_bus_error_has_name(e, rows[i].name))
 			return rows[i].end;

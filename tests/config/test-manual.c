@@ -95,6 +95,7 @@ START_TEST (every_key_is_in_the_manual) {
 	check_table("service", &tables_service);
 	check_table("prefix", &tables_prefix);
 	check_table("restart", &tables_restart);
+	check_table("hooks", &tables_hook);
 	check_table("neighbours", &tables_neighbours);
 	check_table("check", &tables_check);
 	for (const struct probe_type *const *t = probe_types; *t; t++)
@@ -128,6 +129,7 @@ START_TEST (tables_keep_their_rules) {
 	check_rules("service", &tables_service, false);
 	check_rules("prefix", &tables_prefix, false);
 	check_rules("restart", &tables_restart, false);
+	check_rules("hooks", &tables_hook, false);
 	check_rules("neighbours", &tables_neighbours, false);
 	for (const struct probe_type *const *t = probe_types; *t; t++)
 		check_rules((*t)->name, (*t)->settings, true);

@@ -14,9 +14,17 @@ from lib.machinesite import CONFIG, MachineSite
 DNS = "192.0.2.53/32"
 RULES = "/etc/polkit-1/rules.d/50-redshank.rules"
 RESTART = {"unit": "nsd.service", "delay": "200ms", "limit": 20, "per": "10m"}
-SITE = {**CONFIG, "defaults": DEFAULTS, "services": {"dns": {**CONFIG["services"]["dns"], "restart": RESTART}}}
+NOTES = "/run/redshank/notes"
+NOTE = "echo $(date +%s.%N) $REDSHANK_EVENT $REDSHANK_TO $REDSHANK_WANTED $REDSHANK_PREFIXES >>" + NOTES
+HOOKS = {"note": {"command": ["/bin/sh", "-c", NOTE], "on": ["service"]}}
+SITE = {
+    **CONFIG,
+    "defaults": DEFAULTS,
+    "services": {"dns": {**CONFIG["services"]["dns"], "restart": RESTART, "hooks": HOOKS}},
+}
 # Debian's unit is restarted by systemd itself; here that is the agent's part.
-NSD = "[Service]\nRestart=no\n"
+NSD = "[Unit]\nStartLimitIntervalSec=0\n[Service]\nRestart=no\n"
+POLKIT_ON_THE_BUS = "/usr/share/dbus-1/system-services/org.freedesktop.PolicyKit1.service"
 POLKITD = "/usr/lib/polkit-1/polkitd"
 
 
@@ -70,25 +78,82 @@ def kill_nsd(site, signal="KILL"):
     site.machine.systemctl("kill", "--kill-whom=main", f"--signal={signal}", "nsd.service")
 
 
-def test_without_rule(site):
-    """Without polkit's word nothing is restarted, that is said once, and nothing else suffers."""
+def notes(site):
+    """What the hook has written: (time, the rest of the line)."""
+    lines = site.machine.run(["cat", NOTES], check=False).stdout.splitlines()
+    return [(float(line.split()[0]), line.split(maxsplit=1)[1]) for line in lines]
+
+
+def denied(site):
+    """nsd dies; the agent is not let, says so, and is well again when somebody has started nsd."""
     eventually(lambda: healthy(site), what="healthy")
     mark, begun = len(log(site)), time.time()
     kill_nsd(site)
     site.wire.wait_withdraw("edge1", DNS, since=begun)
-    eventually(lambda: said(site, mark, "systemd does not let us"), 10, lambda: log(site)[mark:])
+    eventually(lambda: said(site, mark, "systemd does not let us: "), 10, lambda: log(site)[mark:])
     check(repair(site).get("state") == "denied", "denied", repair(site))
     check(repair(site).get("attempts") == 0, "is no attempt", repair(site))
     check(site.machine.show("nsd.service", "ActiveState") == "failed", "left as it was")
+    explained = " ".join(site.machine.run([site.ctl, "explain", "dns"]).stdout.split())
+    check("a polkit rule has to name it" in explained, "explained", explained)
     site.machine.systemctl("start", "nsd.service")
     eventually(lambda: healthy(site) and repair(site).get("state") == "idle", 10, lambda: dns(site))
     site.wait_announced(DNS, "edge1")
-    check(log(site)[mark:].count("systemd does not let us") == 1, "said once")
+    check(log(site)[mark:].count("systemd does not let us") == 1, "said once", log(site)[mark:])
+
+
+def test_without_polkit(site):
+    """Where there is no polkit, or it is masked, access is denied, and nothing else suffers."""
+    site.machine.systemctl("mask", "--runtime", "polkit.service")
+    denied(site)
+    site.machine.systemctl("unmask", "--runtime", "polkit.service")
+    site.machine.run(["mount", "--bind", "/dev/null", POLKIT_ON_THE_BUS])
+    site.machine.systemctl("reload", "dbus.service")
+    denied(site)
+    site.machine.run(["umount", POLKIT_ON_THE_BUS])
+    site.machine.systemctl("reload", "dbus.service")
+
+
+def test_without_rule(site):
+    """The same without a rule: polkit says no."""
+    denied(site)
+    check(site.machine.systemctl("is-active", "polkit.service") == "active", "it was asked")
+
+
+def test_hook(site):
+    """A hook is told of the death, after the withdrawal."""
+    begun = time.time()
+    before = len(notes(site))
+    kill_nsd(site)
+    gone = site.wire.wait_withdraw("edge1", DNS, since=begun)
+    eventually(lambda: len(notes(site)) > before, 10, lambda: log(site))
+    when, what = notes(site)[before]
+    check(what == "service unhealthy withdraw 192.0.2.53/32 2001:db8::53/128", "what it gets", what)
+    check(when > gone.time, "after the withdrawal", when - gone.time)
+    site.machine.systemctl("start", "nsd.service")
+    eventually(lambda: healthy(site), 10, lambda: dns(site))
+
+
+def may(site, *words):
+    """May the agent's user do that?"""
+    return site.machine.run(["setpriv", "--reuid=redshank", "--regid=redshank", "--clear-groups",
+                             "busctl", "call", "org.freedesktop.systemd1", "/org/freedesktop/systemd1",
+                             "org.freedesktop.systemd1.Manager", *words], check=False).returncode == 0
+
+
+def test_rule(site):
+    """The rule lets the agent start and restart the units of its list, and nothing else."""
+    site.machine.write(RULES, rule("nsd.service"))
+    eventually(lambda: may(site, "StartUnit", "ss", "nsd.service", "fail"), 10, "the rule is taken up")
+    check(may(site, "TryRestartUnit", "ss", "nsd.service", "fail"), "restart")
+    eventually(lambda: healthy(site), 10, lambda: dns(site))
+    for words in (("StopUnit", "ss", "nsd.service", "fail"), ("StartUnit", "ss", "bird.service", "fail"),
+                  ("RestartUnit", "ss", "nsd.service", "fail"), ("MaskUnitFiles", "asbb", "1", "nsd.service", "1", "0")):
+        check(not may(site, *words), "not allowed: " + " ".join(words))
 
 
 def test_crash(site):
     """With the rule a dead service is started again, and returns when its checks have risen."""
-    site.machine.write(RULES, rule("nsd.service"))
     mark, begun, pid = len(log(site)), time.time(), nsd_pid(site)
     kill_nsd(site)
     gone = site.wire.wait_withdraw("edge1", DNS, since=begun)
