@@ -224,6 +224,8 @@ static json_t *special(const char *name)
 		return map_of(NODE_PATTERN, 0, map_of(PREFIX_PATTERN, 0, ref("weight")));
 	if (strcmp(name, "neighbours") == 0)
 		return object_of(&tables_neighbours);
+	if (strcmp(name, "shed") == 0)
+		return object_of(&tables_shed);
 	if (strcmp(name, "prefixes") == 0)
 		return map_of(PREFIX_PATTERN, 1, weight_or_prefix());
 	if (strcmp(name, "require") == 0)

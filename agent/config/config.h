@@ -9,6 +9,7 @@
 #include "agent/base/address.h"
 #include "agent/config/problems.h"
 #include "agent/config/schema.h"
+#include "agent/core/shed.h"
 #include "probes/probe.h"
 
 enum config_control {
@@ -129,6 +130,14 @@ struct config_neighbours {
 	uint64_t forget_after_ms;      /* a neighbour silent for this long announces nothing */
 };
 
+/* How this server sheds and receives (agent/core/shed.h); per cent. */
+struct config_shed {
+	bool enabled, receive;
+	int mode; /* enum shed_mode */
+	int64_t hot, accept, target, release, margin, most;
+	uint64_t over_ms, settle_ms, under_ms, back_off_ms, leave_alone_ms;
+};
+
 /* One row of `weights`: what a node gives its prefixes. All nodes' rows are kept. */
 struct config_weights {
 	char *node;
@@ -148,6 +157,7 @@ struct config {
 	struct config_weights *weights;
 	size_t n_weights;
 	struct config_neighbours *neighbours; /* NULL: none */
+	struct config_shed *shed;	      /* NULL: nothing is shed; room is promised */
 };
 
 /* Of one configuration, all services together. */
@@ -169,6 +179,9 @@ int config_load(const char *path, const struct probe_type *const *types, struct 
 void config_free(struct config *c);
 DEFINE_CLEANUP_PTR(struct config *, config_free)
 #define _cleanup_config_ _cleanup_(config_freep)
+
+/* The section `shed`, and what of `neighbours` belongs to it, as core/shed has it. */
+struct shed_settings config_shed_settings(const struct config *config);
 
 /*
  * The effective configuration as JSON with every default filled in and a final newline; fed back it

@@ -137,7 +137,10 @@ char *config_effective(const struct config *c)
 		json_object_set_new(object, "weights", print_weights(c)) == 0 &&
 		(c->neighbours ? json_object_set_new(object, "neighbours",
 					 settings_print(&tables_neighbours, c->neighbours))
-			       : json_object_del(object, "neighbours")) == 0)
+			       : json_object_del(object, "neighbours")) == 0 &&
+		(c->shed ? json_object_set_new(
+				   object, "shed", settings_print(&tables_shed, c->shed))
+			 : json_object_del(object, "shed")) == 0)
 		text = json_dumps(object, JSON_INDENT(2));
 	json_decref(object);
 	return with_newline(text);

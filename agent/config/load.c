@@ -67,6 +67,7 @@ static void load_document(struct load *l, json_t *document)
 	services_load(l, json_object_get(document, "services"));
 	weights_load(l, json_object_get(document, "weights"));
 	neighbours_load(l, json_object_get(document, "neighbours"));
+	shed_load(l, json_object_get(document, "shed"));
 }
 
 int load_sources(const struct sources *sources, const struct probe_type *const *types,
@@ -146,6 +147,7 @@ void config_free(struct config *c)
 		settings_done(&tables_neighbours, c->neighbours);
 	settings_done(&tables_top, c);
 	free(c->neighbours);
+	free(c->shed);
 	free(c->services);
 	free(c->weights);
 	free(c);

@@ -349,6 +349,9 @@ static const struct schema_key top_keys[] = {
 	{.name = "neighbours",
 		.kind = SCHEMA_SPECIAL,
 		.meaning = "the other agents of this site, and how to speak with them"},
+	{.name = "shed",
+		.kind = SCHEMA_SPECIAL,
+		.meaning = "what an overloaded server does"},
 	SCHEMA_END,
 };
 const struct schema tables_top = {.size = sizeof(struct config), .keys = top_keys};

@@ -21,6 +21,7 @@ extern const char *const tables_hook_events[];
 extern const struct schema tables_hook;	      /* struct config_hook */
 extern const struct schema tables_restart;    /* struct config_restart */
 extern const struct schema tables_neighbours; /* struct config_neighbours */
+extern const struct schema tables_shed;	      /* struct config_shed */
 /* Only for its keys: those that every check has, whatever its type. */
 extern const struct schema tables_check;
 
