@@ -195,13 +195,16 @@ void agent_check_now(void *userdata)
 {
 	struct agent *a = userdata;
 
-	log_notice("checking everything now");
 	checks_now(a->checks);
 }
 
 static int agent_on_check_now(
 	sd_event_source *source, const struct signalfd_siginfo *si, void *userdata)
 {
+	char who[CALLER_TEXT_MAX];
+	const struct event_fields fields = {.who = agent_signalled_by(si, who)};
+
+	event_say(LOG_NOTICE, EVENT_CHECK_NOW, &fields, "check now: by %s", who);
 	agent_check_now(userdata);
 	return 0;
 }

@@ -15,6 +15,7 @@
 #include "agent/loop.h"
 #include "agent/hooks.h"
 #include "agent/repair.h"
+#include "agent/status/caller.h"
 #include "agent/status/document.h"
 #include "agent/status/http.h"
 #include "agent/status/tally.h"
@@ -95,5 +96,9 @@ void agent_on_changed(void *userdata);
 extern const struct http_ops agent_http_ops;
 /* Why nothing can be changed now; NULL: it can. */
 const char *agent_busy(void *userdata);
+
+/* Who sent the signal: "alice (uid 1000, pid 4711)"; "" where that was the agent itself. Returns
+ * buf. */
+const char *agent_signalled_by(const struct signalfd_siginfo *si, char buf[CALLER_TEXT_MAX]);
 
 #endif

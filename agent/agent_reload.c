@@ -252,12 +252,17 @@ void agent_on_words(void *userdata)
 int agent_on_reload(sd_event_source *source, const struct signalfd_siginfo *si, void *userdata)
 {
 	struct agent *a = userdata;
+	struct event_fields fields = {0};
+	char who[CALLER_TEXT_MAX];
 	struct problems problems;
 
 	if (a->stopping)
 		return 0;
 	if (!a->ready)
 		return agent_come_again(a, SIGHUP);
+	fields.who = agent_signalled_by(si, who);
+	event_say(LOG_NOTICE, EVENT_RELOAD, &fields, "reload: by %s",
+		who[0] ? who : "a signal that came early");
 	problems_init(&problems);
 	(void)agent_reload(a, &problems);
 	problems_done(&problems);

@@ -71,10 +71,19 @@ static int agent_on_stop_timeout(sd_event_source *source, uint64_t us, void *use
 	return agent_leave_unconfirmed(userdata);
 }
 
+const char *agent_signalled_by(const struct signalfd_siginfo *si, char buf[CALLER_TEXT_MAX])
+{
+	const struct caller caller = {.pid = (pid_t)si->ssi_pid, .uid = si->ssi_uid};
+
+	buf[0] = '\0';
+	return caller.pid == getpid() ? buf : caller_format(&caller, buf);
+}
+
 /* TERM, INT. A second one does not wait for BIRD. */
 int agent_on_stop(sd_event_source *source, const struct signalfd_siginfo *si, void *userdata)
 {
 	struct agent *a = userdata;
+	char who[CALLER_TEXT_MAX];
 
 	if (a->leaving || (!a->ready && a->early == SIGTERM))
 		return sd_event_exit(a->event, 0);
@@ -82,7 +91,9 @@ int agent_on_stop(sd_event_source *source, const struct signalfd_siginfo *si, vo
 		return agent_come_again(a, SIGTERM);
 	if (a->stopping)
 		return agent_leave_unconfirmed(a);
-	event_say(LOG_NOTICE, EVENT_AGENT_STOPPING, NULL, "stopping: each service by its on_stop");
+	event_say(LOG_NOTICE, EVENT_AGENT_STOPPING,
+		&(const struct event_fields){.who = agent_signalled_by(si, who)},
+		"stopping: each service by its on_stop");
 	a->stopping = true;
 	repairs_stop(a->repairs);
 	checks_stop(a->checks);
@@ -99,8 +110,11 @@ int agent_on_stop(sd_event_source *source, const struct signalfd_siginfo *si, vo
 int agent_on_leave(sd_event_source *source, const struct signalfd_siginfo *si, void *userdata)
 {
 	struct agent *a = userdata;
+	char who[CALLER_TEXT_MAX];
 
-	event_say(LOG_NOTICE, EVENT_AGENT_LEFT, NULL, "leaving: BIRD keeps what is announced now");
+	event_say(LOG_NOTICE, EVENT_AGENT_LEFT,
+		&(const struct event_fields){.who = agent_signalled_by(si, who)},
+		"leaving: BIRD keeps what is announced now");
 	notify_stopping();
 	return sd_event_exit(a->event, 0);
 }
