@@ -365,6 +365,35 @@ START_TEST (usage) {
 }
 END_TEST
 
+/* What is completed goes into somebody's shell: nothing that it could run, or that could steer a
+ * terminal, and nobody is waited for who does not answer. */
+START_TEST (completion_trusts_nobody) {
+	struct monotime begun;
+
+	begin(OK "{\"format\": 1, \"services\": {\"dns\": {\"health\": \"healthy\", "
+		 "\"prefixes\": {\"d`x`\": {}, \"192.0.2.53/32\": {}}}, \"d$(reboot)\": {}, "
+		 "\"d\\u001b[2J\": {}, \"d n\": {}, \"d2\": {\"health\": \"a\\tb\\n\"}}}");
+	ck_assert_int_eq(run("complete -- explain d"), 0);
+	ck_assert_str_eq(out, "dns\thealthy\nd2\n");
+	ck_assert_str_eq(err, "");
+	end();
+	ck_assert_int_eq(run("complete -- explain d"), 0);
+	ck_assert_str_eq(out, "");
+	ck_assert_str_eq(err, "");
+	begin(NULL);
+	begun = clock_monotime();
+	ck_assert_int_eq(run("complete -- explain d"), 0);
+	ck_assert_str_eq(out, "");
+	ck_assert_uint_lt(monotime_since_us(begun, clock_monotime()), 4000000);
+	end();
+	ck_assert_int_eq(run("complete -- import b"), 0);
+	ck_assert_str_eq(out, "birdwatcher\n");
+	ck_assert_int_eq(run("complete -- import ahc x"), 0);
+	ck_assert_str_eq(out, ":files\n");
+	ck_assert_int_eq(run("complete"), 0);
+}
+END_TEST
+
 START_TEST (help_fits_a_terminal) {
 	char *save = NULL;
 
@@ -393,6 +422,7 @@ int main(void)
 	tcase_add_test(tests, explain_asks_and_exits);
 	tcase_add_test(tests, changes);
 	tcase_add_test(tests, usage);
+	tcase_add_test(tests, completion_trusts_nobody);
 	tcase_add_test(tests, help_fits_a_terminal);
 	suite_add_tcase(suite, tests);
 	runner = srunner_create(suite);
