@@ -5,35 +5,13 @@ those files mean, and then an agent runs with what came out: the same services a
 and never touched, for real.
 """
 
-import json
 import os
-import subprocess
 
-from lib.agentctl import ROOT, build_folder
 from lib.case import check, eventually, main
+from lib.imported import FILES, convert, effective
 from lib.site import Site
 
-FILES = os.path.join(ROOT, "tests", "cases", "peerconf")
 DUMMIES = ("203.0.113.1/32", "2001:db8::1/128")
-
-
-def convert(*arguments, expected=0):
-    """(what came out as an object, what was told) of one import."""
-    done = subprocess.run([os.path.join(build_folder(), "redshankctl"), "import", *arguments],
-                          capture_output=True, text=True, check=False)
-    check(done.returncode == expected, f"exit {expected}", done.returncode, done.stderr)
-    return json.loads(done.stdout) if expected == 0 else done.stdout, done.stderr
-
-
-def effective(site, configuration):
-    """What redshankd --check makes of it, and what it says."""
-    path = os.path.join(site.dir, "converted.json")
-    with open(path, "w", encoding="utf-8") as f:
-        json.dump(configuration, f)
-    done = subprocess.run([os.path.join(build_folder(), "redshankd"), "-c", path, "--check"],
-                          capture_output=True, text=True, check=False)
-    check(done.returncode == 0, "redshankd --check accepts it", done.stderr)
-    return json.loads(done.stdout), done.stderr
 
 
 def row(service):

@@ -5,40 +5,20 @@ weights are the metrics, seen as MED at the router; what is otherwise here (a fa
 where exabgp went on announcing it at a worse metric) is told, and is seen.
 """
 
-import json
 import os
-import subprocess
 
-from lib.agentctl import ROOT, build_folder
-from lib.case import check, main
+from lib.case import check, eventually, main
+from lib.imported import FILES, convert, effective
 from lib.site import Site
 
-FILES = os.path.join(ROOT, "tests", "cases", "peerconf")
 ADDRESSES = {"192.0.2.53/32": 100, "192.0.2.54/32": 110, "2001:db8:53::53/128": 120}
 LAST = 65535  # the weight of a last resort
 
 
-def convert(*files):
-    done = subprocess.run([os.path.join(build_folder(), "redshankctl"), "import", "exabgp", *files],
-                          capture_output=True, text=True, check=False)
-    check(done.returncode == 0, "exit 0", done.returncode, done.stderr)
-    return json.loads(done.stdout), done.stderr
-
-
-def effective(site, configuration):
-    path = os.path.join(site.dir, "converted.json")
-    with open(path, "w", encoding="utf-8") as f:
-        json.dump(configuration, f)
-    done = subprocess.run([os.path.join(build_folder(), "redshankd"), "-c", path, "--check"],
-                          capture_output=True, text=True, check=False)
-    check(done.returncode == 0, "redshankd --check accepts it", done.stderr)
-    return json.loads(done.stdout)
-
-
 def test_table(site):
     """The effective table is what the two healthchecks mean."""
-    converted, told = convert(f"{FILES}/exabgp.conf")  # site-check.conf is found beside it
-    services = effective(site, converted)["services"]
+    converted, told = convert("exabgp", f"{FILES}/exabgp.conf")  # site-check.conf is found beside it
+    services = effective(site, converted)[0]["services"]
     check(sorted(services) == ["dns", "web"], "the services, by their names", sorted(services))
     dns, web = services["dns"], services["web"]
     check({p: v["weight"] for p, v in dns["prefixes"].items()} == ADDRESSES, "metrics grow in the order given", dns)
@@ -77,7 +57,7 @@ def test_it_runs(site):
                 f"--cmd \"ls {flag} | grep -q flag\" {ips} --increase 10 --rise 2 --fall 2 --interval 0.3 "
                 f"--fast-interval 0.1 --timeout 0.3 --disable {disable} --community '64496:100 64496:200' "
                 "--no-ip-setup; }\n")
-    converted, _ = convert(path)
+    converted, _ = convert("exabgp", path)
     open(flag, "w").close()
     edge = site.edges[0]
     for prefix in ("192.0.2.54/32", "2001:db8:53::53/128"):
@@ -109,8 +89,6 @@ def gone(site, prefix, why):
 
 
 def wait_med(site, prefix, meds, why="health"):
-    from lib.case import eventually
-
     def holds():
         route = site.routes(prefix).get("edge1")
         return (route.med if route else None) in meds
