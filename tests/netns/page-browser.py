@@ -190,6 +190,7 @@ def test_agent_away_and_back(site):
     text = page.eval("document.querySelector('#link').innerText")
     check("does not answer since" in text, "it says so", text)
     check(page.eval("document.querySelector('#try').checkVisibility()"), "and offers to try now")
+    check(page.eval("document.title") == "No answer: edge1 \u2013 Redshank", "the tab says so, too", page.eval("document.title"))
     found = page.axe()
     check(not found, "axe: away", *found)
     time.sleep(1.5)
@@ -201,6 +202,7 @@ def test_agent_away_and_back(site):
     page.click("#try")
     page.wait(f"{LINK} === 'live' && {VERDICT} === 'good'")
     check(page.seen()["loads"] == 1, "the same page is not loaded again", page.seen()["loads"])
+    check(page.eval("document.title") == "edge1 \u2013 Redshank", "and the tab is as it was", page.eval("document.title"))
     # An agent of another version: its page has another tag. Played by the page's own idea of its tag.
     older = site.browser.open("about:blank")
     with site.edges[0].host.inside():

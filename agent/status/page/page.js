@@ -797,6 +797,10 @@ function say() {
 		polling: "asked every second; no stream of events",
 	}[state]);
 	$("try").hidden = state !== "away";
+	if (state !== "away")
+		return;
+	document.title = "No answer: " + ($("node").shown || location.host) + " \u2013 Redshank";
+	icon("unknown");
 }
 
 /* Asks in `ms` at the latest. */
@@ -821,7 +825,7 @@ async function question() {
 }
 
 function take(status, returned) {
-	const begun = performance.now();
+	const begun = performance.now(), first = services.size === 0;
 	confused = false;
 	try {
 		render(status);
@@ -830,7 +834,7 @@ function take(status, returned) {
 		confused = true;
 		console.error(error);
 	}
-	cost = performance.now() - begun;
+	cost = first ? 0 : performance.now() - begun; /* the first drawing is no measure of the next */
 	if (!returned && !confused)
 		return;
 	isNewPage();
@@ -838,14 +842,14 @@ function take(status, returned) {
 		listen();
 }
 
-/* A long document is asked for less often: drawing it takes no more than a tenth of the time, or a third
+/* A long document is asked for less often: drawing it takes no more than a tenth of the time, or a half
  * while something moves. */
 function pause() {
 	if (tries > 0)
 		return backoff(tries - 1);
 	if (again)
 		return AFTER_EVENT_MS;
-	return moving ? Math.max(MOVING_MS, cost * 3) : Math.max(streaming ? SLOW_MS : ALONE_MS, cost * 10);
+	return moving ? Math.max(MOVING_MS, cost) : Math.max(streaming ? SLOW_MS : ALONE_MS, cost * 10);
 }
 
 async function ask() {
@@ -930,6 +934,9 @@ function start() {
 				tell(node);
 	}, 5000);
 	text($("legend"), "Outcomes, the newest at the right: low is good, high is bad, high and broken is a death, a dot is not known.");
+	/* The verdict, the log and redshankctl speak of UTC. */
+	const zone = new Intl.DateTimeFormat("en-GB", {timeZoneName: "short"}).formatToParts().find(part => part.type === "timeZoneName");
+	text($("zone"), "Times are this browser's" + (zone ? " (" + zone.value + ")" : "") + "; those that end in Z are UTC.");
 	icon("unknown");
 	if (document.hidden)
 		return;
