@@ -243,7 +243,7 @@ int curl_loop_prepare(void)
 	return 0;
 }
 
-int curl_loop_new(sd_event *event, const char *name, struct curl_loop **ret)
+int curl_loop_new(sd_event *event, const char *name, unsigned kept, struct curl_loop **ret)
 {
 	_cleanup_(curl_loop_freep) struct curl_loop *l = calloc(1, sizeof(*l));
 	int r;
@@ -256,6 +256,10 @@ int curl_loop_new(sd_event *event, const char *name, struct curl_loop **ret)
 	r = set_up_sources(l);
 	if (r >= 0)
 		r = set_up_multi(l);
+	/* By default as many as four times the transfers under way, which may be one. */
+	if (r >= 0 && kept > 0 &&
+		curl_multi_setopt(l->multi, CURLMOPT_MAXCONNECTS, (long)kept) != CURLM_OK)
+		r = -EINVAL;
 	if (r < 0)
 		return r;
 	*ret = TAKE_PTR(l);
@@ -281,7 +285,7 @@ int curl_loop_get(sd_event *event, const char *ca, struct curl_loop **ret)
 	r = curl_loop_prepare();
 	if (r < 0)
 		return r;
-	r = curl_loop_new(event, "check-http", &l);
+	r = curl_loop_new(event, "check-http", 0, &l);
 	if (r < 0)
 		return r;
 	if (ca) {

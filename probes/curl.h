@@ -30,9 +30,10 @@ struct curl_transfer {
 /* The loop's multi handle for this CA file (NULL: none is needed). 0, -ENOMEM or another negative
  * errno. Given back with curl_loop_unref(). */
 int curl_loop_get(sd_event *event, const char *ca, struct curl_loop **ret);
-/* One that nobody else shares, whose connections are kept alive; for a loop of any thread, once
- * curl_loop_prepare() was called by the first one. `name` is that of its sources, and lives on. */
-int curl_loop_new(sd_event *event, const char *name, struct curl_loop **ret);
+/* One that nobody else shares, which keeps up to `kept` connections that wait; for a loop of any
+ * thread, once curl_loop_prepare() was called by the first one. `name` is that of its sources, and
+ * lives on. */
+int curl_loop_new(sd_event *event, const char *name, unsigned kept, struct curl_loop **ret);
 int curl_loop_prepare(void); /* the library as a whole; 0 or -ENOMEM */
 struct curl_loop *curl_loop_unref(struct curl_loop *loop); /* NULL is fine; returns NULL */
 

@@ -9,7 +9,8 @@
  * there exactly, as the server does with callers, since libcurl would take a wildcard.
  *
  * An answer has bounds of size and time. A report counts from before its request was sent; what it
- * says of the past nobody can check. Addresses are literals: nothing is resolved.
+ * says of the past nobody can check. Addresses are literals: nothing is resolved. We call from the
+ * address on which we listen: by that one neighbours know our host.
  */
 #include "agent/neighbour/client.h"
 
@@ -136,12 +137,16 @@ static bool set_up(struct asking *a, const char *path)
 	const struct pins *pins = a->client->pins;
 	const struct pins_member *m = pins_member(pins, a->member);
 	const char *scheme = pins_are_plain(pins) ? "http" : "https";
-	char url[URL_MAX], connect_to[URL_MAX + 64];
+	char url[URL_MAX], connect_to[URL_MAX + 64], source[ADDRESS_TEXT_MAX + 8];
+	const char *from = pins_source(pins, a->member);
 	CURL *easy = a->easy;
 
 	(void)snprintf(url, sizeof(url), "%s://%s/v1/%s", scheme, m->name, path);
 	(void)snprintf(connect_to, sizeof(connect_to), "::%s", m->address);
 	a->connect_to = curl_slist_append(NULL, connect_to);
+	(void)snprintf(source, sizeof(source), "host!%s", from ? from : "");
+	if (from && !SET(CURLOPT_INTERFACE, source))
+		return false;
 	return a->connect_to && SET(CURLOPT_URL, url) && SET(CURLOPT_CONNECT_TO, a->connect_to) &&
 	       SET(CURLOPT_NOSIGNAL, 1L) && SET(CURLOPT_PROTOCOLS_STR, scheme) &&
 	       SET(CURLOPT_PROXY, "") && SET(CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1) &&
@@ -409,7 +414,7 @@ int client_use(struct client *c, struct pins *pins, const char *site)
 	pins_unref(c->pins);
 	c->pins = pins;
 	(void)snprintf(c->site, sizeof(c->site), "%s", site);
-	r = curl_loop_new(c->event, "neighbours-curl", &c->loop);
+	r = curl_loop_new(c->event, "neighbours-curl", (unsigned)(2 * n + 1), &c->loop);
 	if (r < 0)
 		return r;
 	c->peers = calloc(n + 1, sizeof(*c->peers));

@@ -12,6 +12,7 @@
  */
 #include "agent/neighbour/pins.h"
 
+#include <arpa/inet.h>
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -39,6 +40,8 @@ struct pins {
 	gnutls_certificate_credentials_t credentials; /* NULL with plain */
 	struct pins_member *members;
 	size_t n_members;
+	struct sockaddr_storage own; /* where we listen */
+	char source[ADDRESS_TEXT_MAX];
 	struct walltime expire;
 	char warning[WARNING_MAX];
 };
@@ -253,6 +256,22 @@ static int load_members(struct pins *p, const struct config_neighbours *c, const
 	return r;
 }
 
+static int load_own(struct pins *p, const char *listen)
+{
+	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)&p->own;
+	const struct sockaddr_in *in = (const struct sockaddr_in *)&p->own;
+	socklen_t length;
+	int r = tcp_address(listen, &p->own, &length);
+
+	if (r < 0)
+		return r;
+	if (p->own.ss_family == AF_INET6 && !IN6_IS_ADDR_UNSPECIFIED(&in6->sin6_addr))
+		(void)inet_ntop(AF_INET6, &in6->sin6_addr, p->source, sizeof(p->source));
+	if (p->own.ss_family == AF_INET && in->sin_addr.s_addr != htonl(INADDR_ANY))
+		(void)inet_ntop(AF_INET, &in->sin_addr, p->source, sizeof(p->source));
+	return 0;
+}
+
 /* ---- life ---- */
 
 static void pins_free(struct pins *p)
@@ -283,7 +302,9 @@ int pins_new(struct pins **ret, const struct config_neighbours *config, const ch
 	p->plain = config->plain;
 	for (size_t i = 0; i < PINS_FILES; i++)
 		buffer_init(&p->pem[i], FILE_MAX);
-	r = p->plain ? 0 : load_credentials(p, config, node, ret_error);
+	r = load_own(p, config->listen);
+	if (r == 0 && !p->plain)
+		r = load_credentials(p, config, node, ret_error);
 	if (r == 0)
 		r = load_members(p, config, node, ret_error);
 	if (r < 0)
@@ -350,6 +371,13 @@ bool pins_know_address(const struct pins *p, const struct sockaddr_storage *addr
 		if (tcp_same_host(&p->members[i].socket, address))
 			return true;
 	return false;
+}
+
+const char *pins_source(const struct pins *p, size_t member)
+{
+	bool same_family = p->members[member].socket.ss_family == p->own.ss_family;
+
+	return same_family && p->source[0] ? p->source : NULL;
 }
 
 bool pins_are_plain(const struct pins *p)

@@ -45,6 +45,10 @@ size_t pins_find(const struct pins *p, const char *name);
 /* Does a member listen at this address, whatever the port? */
 bool pins_know_address(const struct pins *p, const struct sockaddr_storage *address);
 
+/* The address from which to call this member: the one on which we listen, by which it knows us.
+ * NULL: any, where that is one for all interfaces or of another family. */
+const char *pins_source(const struct pins *p, size_t member);
+
 bool pins_are_plain(const struct pins *p);
 const char *pins_warning(const struct pins *p);	   /* "" where there is none */
 struct walltime pins_expire(const struct pins *p); /* our certificate; 0: plain */

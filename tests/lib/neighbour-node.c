@@ -2,15 +2,14 @@
  * A node that is nothing but its neighbours: the module as the agent runs it, with decisions simple
  * enough for a test to foresee. usage: neighbour-node CONFIGURATION
  *
- * It reports a capacity of 1,000 and the room that it was told; it grants what fits into it. On
- * stdout, a line for each event:
- *   members N NAME...               now, and whenever they change
- *   report NAME SPARE AGE_US        what came, and how old it was when it did
+ * It reports a capacity of 1,000, the room that it was told and as many prefixes; it grants what
+ * fits into the room. On stdout, a line for each event: members N NAME...               now, and
+ * whenever they change report NAME SPARE AGE_US        what came, and how old it was when it did
  *   asked NAME PREFIX SHARE ANSWER  somebody asked for a grant (or gave it back: "back")
  *   answered NAME ANSWER LEASE_MS   what came of a call
  * Commands on stdin, a line each; those that ask are answered with a line that begins with the
  * command's own word:
- *   spare N | call NAME PREFIX SHARE REQUEST | back NAME PREFIX SHARE REQUEST | reload
+ *   spare N | prefixes N | call NAME PREFIX SHARE REQUEST | back NAME PREFIX SHARE REQUEST | reload
  *   view NAME: view NAME STATE REPORTS FAILURES ERROR
  *   counts:    counts connections=N turned_away=N open=N cpu_us=N replaced=N REFUSAL=N...
  * requests=N,... error=TEXT late:      late US, by how much a timer of one millisecond was late at
@@ -20,6 +19,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <systemd/sd-event.h>
 
 #include "agent/base/clock.h"
@@ -29,14 +29,18 @@
 
 #define TICK_US 1000
 #define PUBLISH_US 250000
+#define PREFIXES_MAX 250
 
 static struct {
 	sd_event *event;
 	const char *path;
 	struct config *config;
 	struct neighbours *neighbours;
+	sd_event_source *ticker;
 	struct monotime tick;
-	uint64_t late_us, spare;
+	uint64_t late_us, cpu_us, busy_us, spare;
+	struct message_prefix prefixes[PREFIXES_MAX];
+	size_t n_prefixes;
 } node;
 
 static void publish(void)
@@ -47,7 +51,9 @@ static void publish(void)
 		.utilisation_known = true,
 		.utilisation_bp = 5000,
 		.willing = true,
-		.spare = node.spare};
+		.spare = node.spare,
+		.prefixes = node.prefixes,
+		.n_prefixes = node.n_prefixes};
 
 	(void)neighbours_publish(node.neighbours, &r);
 }
@@ -168,11 +174,43 @@ static void reload(void)
 	config_free(old);
 }
 
+static void prefixes(size_t n)
+{
+	node.n_prefixes = n < PREFIXES_MAX ? n : PREFIXES_MAX;
+	for (size_t i = 0; i < node.n_prefixes; i++)
+		node.prefixes[i] = (struct message_prefix){
+			.prefix = {.address = {.family = ADDRESS_FAMILY_IPV4,
+					   .bytes = {192, 0, 2, (uint8_t)i}},
+				.length = 32},
+			.state = SHED_STATE_HEALTHY,
+			.weight_known = true,
+			.weight = 100,
+			.load_known = true,
+			.load = i};
+	publish();
+}
+
+static uint64_t cpu_us(void)
+{
+	struct timespec t = {0};
+
+	(void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (uint64_t)t.tv_sec * 1000000 + (uint64_t)t.tv_nsec / 1000;
+}
+
+static void watch(void)
+{
+	node.late_us = node.busy_us = 0;
+	node.cpu_us = cpu_us();
+	node.tick = clock_monotime();
+	(void)sd_event_source_set_time(node.ticker, node.tick.us + TICK_US);
+	(void)sd_event_source_set_enabled(node.ticker, SD_EVENT_ONESHOT);
+}
+
 static void late(void)
 {
-	printf("late %" PRIu64 "\n", node.late_us);
-	node.late_us = 0;
-	node.tick = clock_monotime();
+	printf("late %" PRIu64 " %" PRIu64 "\n", node.late_us, node.busy_us);
+	(void)sd_event_source_set_enabled(node.ticker, SD_EVENT_OFF);
 }
 
 static void command(char *line)
@@ -181,6 +219,8 @@ static void command(char *line)
 	if (strncmp(line, "spare ", 6) == 0) {
 		node.spare = strtoull(line + 6, NULL, 10);
 		publish();
+	} else if (strncmp(line, "prefixes ", 9) == 0) {
+		prefixes(strtoul(line + 9, NULL, 10));
 	} else if (strncmp(line, "call ", 5) == 0) {
 		call(line + 5, false);
 	} else if (strncmp(line, "back ", 5) == 0) {
@@ -191,6 +231,8 @@ static void command(char *line)
 		counts();
 	} else if (strcmp(line, "reload") == 0) {
 		reload();
+	} else if (strcmp(line, "watch") == 0) {
+		watch();
 	} else if (strcmp(line, "late") == 0) {
 		late();
 	}
@@ -215,11 +257,14 @@ static int on_stdin(sd_event_source *source, int fd, uint32_t events, void *user
 static int on_tick(sd_event_source *source, uint64_t us, void *userdata)
 {
 	struct monotime now = clock_monotime();
-	uint64_t late_us = monotime_since_us(node.tick, now);
+	uint64_t late_us = monotime_since_us(node.tick, now), cpu = cpu_us();
 
 	late_us = late_us > TICK_US ? late_us - TICK_US : 0;
 	if (late_us > node.late_us)
 		node.late_us = late_us;
+	if (cpu - node.cpu_us > node.busy_us)
+		node.busy_us = cpu - node.cpu_us;
+	node.cpu_us = cpu;
 	node.tick = now;
 	(void)sd_event_source_set_time(source, now.us + TICK_US);
 	return sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
@@ -249,14 +294,14 @@ static int run(void)
 		(void)fprintf(stderr, "neighbour-node: %s\n", error.text);
 		return r;
 	}
-	node.tick = clock_monotime();
 	r = sd_event_add_io(node.event, NULL, STDIN_FILENO, EPOLLIN, on_stdin, NULL);
 	if (r >= 0)
 		r = sd_event_add_time(
-			node.event, NULL, CLOCK_BOOTTIME, node.tick.us + TICK_US, 1, on_tick, NULL);
+			node.event, &node.ticker, CLOCK_BOOTTIME, UINT64_MAX, 1, on_tick, NULL);
 	if (r >= 0)
-		r = sd_event_add_time(
-			node.event, NULL, CLOCK_BOOTTIME, node.tick.us, 1000, on_publish, NULL);
+		r = sd_event_source_set_enabled(node.ticker, SD_EVENT_OFF);
+	if (r >= 0)
+		r = sd_event_add_time(node.event, NULL, CLOCK_BOOTTIME, 0, 1000, on_publish, NULL);
 	if (r < 0)
 		return r;
 	on_members(NULL);
@@ -278,6 +323,7 @@ int main(int argc, char **argv)
 		return 1;
 	r = run();
 	neighbours_free(node.neighbours);
+	sd_event_source_unref(node.ticker);
 	sd_event_unref(node.event);
 	config_free(node.config);
 	return r < 0 ? 1 : 0;
