@@ -64,6 +64,19 @@ START_TEST (a_line) {
 }
 END_TEST
 
+/* Fields are the journal's; on stderr there is the text alone. */
+START_TEST (an_entry) {
+	const struct log_field fields[] = {{"REDSHANK_SERVICE", "dns"}, {"REDSHANK_WHY", NULL}};
+
+	errno = ENOTTY;
+	log_entry(LOG_NOTICE, "100 %s", fields, 2);
+	ck_assert_int_eq(errno, ENOTTY);
+	ck_assert_str_eq(strchr(read_log() + 25, ' '), " 100 %s\n");
+	log_entry(LOG_DEBUG, "quiet", fields, 2);
+	ck_assert_str_eq(read_log(), "");
+}
+END_TEST
+
 START_TEST (one_line_whatever_it_holds) {
 	log_info("a\nb%s", "\x1b[2J\xff");
 	ck_assert_ptr_nonnull(strstr(read_log(), ": a\\x0ab\\x1b[2J\\xff\n"));
@@ -241,6 +254,7 @@ int main(void)
 
 	tcase_add_checked_fixture(c, setup, teardown);
 	tcase_add_test(c, a_line);
+	tcase_add_test(c, an_entry);
 	tcase_add_test(c, one_line_whatever_it_holds);
 	tcase_add_test(c, a_long_line_is_cut);
 	tcase_add_test(c, levels);
