@@ -11,44 +11,14 @@
 #include "agent/base/buffer.h"
 #include "agent/base/clock.h"
 #include "agent/ctl/explain.h"
+#include "tests/unit/golden.h"
 
-#define FILE_MAX (1024 * 1024)
-
-static const char *const names[] = {"healthy", "dead", "rising", "hang", "address", "first-round",
-	"unknown", "away", "silent", "broken", "elsewhere", "session-down", "stopping", "waiting",
-	"reading", "starting", "drained", "weight", "rare", "hostile"};
-
-static char *path_of(const char *name, const char *suffix)
-{
-	const char *tests = getenv("REDSHANK_TESTS");
-	char *path = NULL;
-
-	ck_assert_int_gt(asprintf(&path, "%s/unit/data/ctl-explain-%s.%s", tests ? tests : "tests",
-				 name, suffix),
-		0);
-	return path;
-}
-
-static char *read_file(const char *name, const char *suffix)
-{
-	_cleanup_free_ char *path = path_of(name, suffix);
-	_cleanup_fclose_ FILE *f = fopen(path, "re");
-	char *text = calloc(1, FILE_MAX);
-
-	ck_assert_msg(f != NULL, "%s: %m", path);
-	ck_assert_uint_lt(fread(text, 1, FILE_MAX, f), FILE_MAX);
-	return text;
-}
-
-static json_t *load(const char *name)
-{
-	_cleanup_free_ char *body = read_file(name, "json");
-	struct error error = {{0}};
-	json_t *document = status_parse(body, strlen(body), &error);
-
-	ck_assert_msg(document != NULL, "%s: %s", name, error.text);
-	return document;
-}
+static const char *const names[] = {"ctl-explain-healthy", "ctl-explain-dead", "ctl-explain-rising",
+	"ctl-explain-hang", "ctl-explain-address", "ctl-explain-first-round", "ctl-explain-unknown",
+	"ctl-explain-away", "ctl-explain-silent", "ctl-explain-broken", "ctl-explain-elsewhere",
+	"ctl-explain-session-down", "ctl-explain-stopping", "ctl-explain-waiting",
+	"ctl-explain-reading", "ctl-explain-starting", "ctl-explain-drained", "ctl-explain-weight",
+	"ctl-explain-rare", "ctl-explain-hostile"};
 
 static char *render(const json_t *document, bool colours)
 {
@@ -63,26 +33,16 @@ static char *render(const json_t *document, bool colours)
 }
 
 START_TEST (texts) {
-	json_t *document = load(names[_i]);
+	json_t *document = golden_document(names[_i]);
 	_cleanup_free_ char *text = render(document, false);
-	_cleanup_free_ char *expected = NULL;
 
+	golden_compare(names[_i], "txt", text);
 	json_decref(document);
-	if (getenv("REDSHANK_GOLDEN")) {
-		_cleanup_free_ char *path = path_of(names[_i], "txt");
-		_cleanup_fclose_ FILE *f = fopen(path, "we");
-
-		ck_assert(f && fputs(text, f) >= 0);
-		return;
-	}
-	expected = read_file(names[_i], "txt");
-	ck_assert_msg(strcmp(text, expected) == 0, "%s: got\n%s\nexpected\n%s", names[_i], text,
-		expected);
 }
 END_TEST
 
 START_TEST (no_line_is_wider_than_a_terminal) {
-	json_t *document = load(names[_i]);
+	json_t *document = golden_document(names[_i]);
 	_cleanup_free_ char *text = render(document, false);
 
 	for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
@@ -94,7 +54,7 @@ END_TEST
 
 /* Without colours no escape at all; with them only our own, and each is switched off again. */
 START_TEST (only_our_own_escapes) {
-	json_t *document = load(names[_i]);
+	json_t *document = golden_document(names[_i]);
 
 	for (int colours = 0; colours < 2; colours++) {
 		_cleanup_free_ char *text = render(document, colours);
@@ -122,7 +82,7 @@ END_TEST
 
 /* A service of 5,000 prefixes that died is one block, and one whose prefixes differ is a few. */
 START_TEST (five_thousand_prefixes) {
-	json_t *document = load("dead"), *prefixes, *sample;
+	json_t *document = golden_document("ctl-explain-dead"), *prefixes, *sample;
 	_cleanup_free_ char *text = NULL;
 	struct monotime start;
 	size_t lines = 0;
@@ -172,7 +132,7 @@ static char *on_one_line(const char *text)
 
 /* Blocks that all differ keep their order and none is lost. */
 START_TEST (many_blocks) {
-	json_t *document = load("dead"), *prefixes, *sample;
+	json_t *document = golden_document("ctl-explain-dead"), *prefixes, *sample;
 	_cleanup_free_ char *text = NULL;
 	const char *at;
 	char name[64];
@@ -218,7 +178,7 @@ START_TEST (spans) {
 	};
 
 	for (size_t i = 0; i < ELEMENTSOF(rows); i++) {
-		json_t *document = load("waiting"), *prefixes, *prefix;
+		json_t *document = golden_document("ctl-explain-waiting"), *prefixes, *prefix;
 		_cleanup_free_ char *text = NULL, *flat = NULL;
 		const char *name;
 

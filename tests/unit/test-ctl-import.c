@@ -14,43 +14,7 @@
 #include "agent/ctl/import.h"
 #include "agent/ctl/import_parts.h"
 #include "probes/probe.h"
-
-#define FILE_MAX (1024 * 1024)
-
-static char *path_of(const char *folder, const char *name)
-{
-	const char *tests = getenv("REDSHANK_TESTS");
-	char *path = NULL;
-
-	ck_assert_int_gt(asprintf(&path, "%s/%s/%s", tests ? tests : "tests", folder, name), 0);
-	return path;
-}
-
-static char *read_file(const char *folder, const char *name)
-{
-	_cleanup_free_ char *path = path_of(folder, name);
-	_cleanup_fclose_ FILE *f = fopen(path, "re");
-	char *text = calloc(1, FILE_MAX);
-
-	ck_assert_msg(f != NULL, "%s: %m", path);
-	ck_assert_uint_lt(fread(text, 1, FILE_MAX, f), FILE_MAX);
-	return text;
-}
-
-static void compare(const char *name, const char *got)
-{
-	_cleanup_free_ char *expected = NULL;
-
-	if (getenv("REDSHANK_GOLDEN")) {
-		_cleanup_free_ char *path = path_of("unit/data", name);
-		_cleanup_fclose_ FILE *f = fopen(path, "we");
-
-		ck_assert(f && fputs(got, f) >= 0);
-		return;
-	}
-	expected = read_file("unit/data", name);
-	ck_assert_msg(strcmp(got, expected) == 0, "%s: got\n%s\nexpected\n%s", name, got, expected);
-}
+#include "tests/unit/golden.h"
 
 /* What came out of a conversion, until the next. */
 static char *out, *err;
@@ -122,15 +86,16 @@ START_TEST (golden) {
 	size_t n = 0;
 
 	for (; n < FILES_MAX && rows[_i].files[n]; n++) {
-		char *text = read_file("cases/peerconf", rows[_i].files[n]);
+		char file[GOLDEN_PATH_MAX], *text;
 
+		(void)snprintf(file, sizeof(file), "cases/peerconf/%s", rows[_i].files[n]);
+		text = golden_read(file);
 		texts[n] = (struct import_text){rows[_i].files[n], text, strlen(text)};
 	}
 	ck_assert_msg(convert(rows[_i].peer, texts, n, 2), "%s", err);
-	(void)snprintf(name, sizeof(name), "ctl-import-%s.json", rows[_i].name);
-	compare(name, out);
-	(void)snprintf(name, sizeof(name), "ctl-import-%s.err", rows[_i].name);
-	compare(name, err);
+	(void)snprintf(name, sizeof(name), "ctl-import-%s", rows[_i].name);
+	golden_compare(name, "json", out);
+	golden_compare(name, "err", err);
 	for (size_t i = 0; i < n; i++)
 		free((void *)(uintptr_t)texts[i].text);
 	forget();

@@ -11,59 +11,12 @@
 #include "agent/base/buffer.h"
 #include "agent/ctl/status.h"
 #include "agent/ctl/text.h"
+#include "tests/unit/golden.h"
 
-#define FILE_MAX (1024 * 1024)
 #define NOW 1796008364 /* 2026-11-30T03:12:44Z */
 
-static const char *const names[] = {"quiet", "trouble", "away", "hostile", "refused"};
-
-static char *path_of(const char *name, const char *suffix)
-{
-	const char *tests = getenv("REDSHANK_TESTS");
-	char *path = NULL;
-
-	ck_assert_int_gt(asprintf(&path, "%s/unit/data/ctl-status-%s.%s", tests ? tests : "tests",
-				 name, suffix),
-		0);
-	return path;
-}
-
-static char *read_file(const char *name, const char *suffix)
-{
-	_cleanup_free_ char *path = path_of(name, suffix);
-	_cleanup_fclose_ FILE *f = fopen(path, "re");
-	char *text = calloc(1, FILE_MAX);
-
-	ck_assert_msg(f != NULL, "%s: %m", path);
-	ck_assert_uint_lt(fread(text, 1, FILE_MAX, f), FILE_MAX);
-	return text;
-}
-
-static void compare(const char *name, const char *suffix, const char *got)
-{
-	_cleanup_free_ char *expected = NULL;
-
-	if (getenv("REDSHANK_GOLDEN")) {
-		_cleanup_free_ char *path = path_of(name, suffix);
-		_cleanup_fclose_ FILE *f = fopen(path, "we");
-
-		ck_assert(f && fputs(got, f) >= 0);
-		return;
-	}
-	expected = read_file(name, suffix);
-	ck_assert_msg(strcmp(got, expected) == 0, "%s.%s: got\n%s\nexpected\n%s", name, suffix, got,
-		expected);
-}
-
-static json_t *load(const char *name)
-{
-	_cleanup_free_ char *body = read_file(name, "json");
-	struct error error = {{0}};
-	json_t *document = status_parse(body, strlen(body), &error);
-
-	ck_assert_msg(document != NULL, "%s: %s", name, error.text);
-	return document;
-}
+static const char *const names[] = {"ctl-status-quiet", "ctl-status-trouble", "ctl-status-away",
+	"ctl-status-hostile", "ctl-status-refused"};
 
 static char *render(const json_t *document, bool colours)
 {
@@ -78,16 +31,16 @@ static char *render(const json_t *document, bool colours)
 }
 
 START_TEST (tables) {
-	json_t *document = load(names[_i]);
+	json_t *document = golden_document(names[_i]);
 	_cleanup_free_ char *text = render(document, false);
 
-	compare(names[_i], "txt", text);
+	golden_compare(names[_i], "txt", text);
 	json_decref(document);
 }
 END_TEST
 
 START_TEST (plugin_lines) {
-	json_t *document = load(names[_i]);
+	json_t *document = golden_document(names[_i]);
 	_cleanup_free_ char *text = NULL;
 	size_t n = 0;
 	FILE *f = open_memstream(&text, &n);
@@ -95,13 +48,13 @@ START_TEST (plugin_lines) {
 
 	(void)fprintf(f, "exit %d\n", code);
 	ck_assert_int_eq(fclose(f), 0);
-	compare(names[_i], "plugin", text);
+	golden_compare(names[_i], "plugin", text);
 	json_decref(document);
 }
 END_TEST
 
 START_TEST (no_line_is_wider_than_a_terminal) {
-	json_t *document = load(names[_i]);
+	json_t *document = golden_document(names[_i]);
 	_cleanup_free_ char *text = render(document, false);
 
 	for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
@@ -113,7 +66,7 @@ END_TEST
 
 /* Without colours no escape at all; with them only our own, and each is switched off again. */
 START_TEST (only_our_own_escapes) {
-	json_t *document = load(names[_i]);
+	json_t *document = golden_document(names[_i]);
 
 	for (int colours = 0; colours < 2; colours++) {
 		_cleanup_free_ char *text = render(document, colours);
@@ -145,7 +98,7 @@ END_TEST
 /* `redshankctl status | head -1` */
 START_TEST (the_first_line_is_whole_in_a_pipe) {
 	const struct status_view view = {.now = NOW};
-	json_t *document = load(names[_i]);
+	json_t *document = golden_document(names[_i]);
 	_cleanup_free_ char *wrapped = render(document, false);
 	char *text = NULL, *end = NULL;
 	size_t n = 0;
@@ -195,7 +148,7 @@ START_TEST (selection) {
 	};
 
 	for (size_t i = 0; i < ELEMENTSOF(rows); i++) {
-		json_t *document = load("trouble");
+		json_t *document = golden_document("ctl-status-trouble");
 		const json_t *services = json_object_get(document, "services");
 		struct error error;
 
@@ -214,7 +167,7 @@ START_TEST (selection_of_nothing) {
 		"ftp", "192.0.2.99", "192.0.2.80/31", "192.0.2.8", "", "\033"};
 
 	for (size_t i = 0; i < ELEMENTSOF(rows); i++) {
-		json_t *document = load("trouble");
+		json_t *document = golden_document("ctl-status-trouble");
 		struct error error = {{0}};
 
 		ck_assert_int_eq(status_select(document, rows[i], &error), -ENOENT);

@@ -11,39 +11,9 @@
 #include "agent/ctl/status.h"
 #include "agent/ctl/text.h"
 #include "agent/ctl/top_draw.h"
+#include "tests/unit/golden.h"
 
-#define FILE_MAX 65536
 #define NOW_MS 1796008368000LL /* 2026-11-30T03:12:48Z */
-
-static char *path_of(const char *name, const char *suffix)
-{
-	const char *tests = getenv("REDSHANK_TESTS");
-	char *path = NULL;
-
-	ck_assert_int_gt(
-		asprintf(&path, "%s/unit/data/%s.%s", tests ? tests : "tests", name, suffix), 0);
-	return path;
-}
-
-static char *read_file(const char *name, const char *suffix)
-{
-	_cleanup_free_ char *path = path_of(name, suffix);
-	_cleanup_fclose_ FILE *f = fopen(path, "re");
-	char *text = calloc(1, FILE_MAX);
-
-	ck_assert_msg(f != NULL, "%s: %m", path);
-	ck_assert_uint_lt(fread(text, 1, FILE_MAX, f), FILE_MAX);
-	return text;
-}
-
-static json_t *load(const char *name)
-{
-	_cleanup_free_ char *text = read_file(name, "json");
-	json_t *document = json_loads(text, 0, NULL);
-
-	ck_assert_ptr_nonnull(document);
-	return document;
-}
 
 static char *draw(const struct top_view *view)
 {
@@ -102,25 +72,17 @@ static const struct screen {
 
 START_TEST (as_they_should_be) {
 	const struct screen *s = &screens[_i];
-	json_t *document = load(s->document);
+	json_t *document = golden_document(s->document);
 	struct top_view view = {.document = document,
 		.error = s->error,
 		.width = s->width,
 		.height = s->height,
 		.now_ms = NOW_MS};
-	_cleanup_free_ char *text = draw(&view), *expected = NULL;
+	_cleanup_free_ char *text = draw(&view), *lines = NULL;
 
 	fits(text, &view);
-	if (getenv("REDSHANK_GOLDEN")) {
-		_cleanup_free_ char *path = path_of(s->name, "txt");
-		_cleanup_fclose_ FILE *f = fopen(path, "we");
-
-		ck_assert(f && fprintf(f, "%s\n", text) >= 0);
-	}
-	expected = read_file(s->name, "txt");
-	ck_assert_uint_gt(strlen(expected), 0);
-	expected[strlen(expected) - 1] = '\0';
-	ck_assert_msg(strcmp(text, expected) == 0, "%s:\n%.3000s", s->name, text);
+	ck_assert_int_gt(asprintf(&lines, "%s\n", text), 0);
+	golden_compare(s->name, "txt", lines);
 	json_decref(document);
 }
 END_TEST
@@ -194,8 +156,9 @@ END_TEST
 
 /* From one cell up, with and without colours, with and without a document. */
 START_TEST (every_size) {
-	json_t *documents[] = {load("ctl-status-trouble"), load("ctl-status-hostile"), many(12, 3),
-		NULL, json_pack("{}"), json_pack("{s:{s:[],s:{}}}", "services", "a", "b")};
+	json_t *documents[] = {golden_document("ctl-status-trouble"),
+		golden_document("ctl-status-hostile"), many(12, 3), NULL, json_pack("{}"),
+		json_pack("{s:{s:[],s:{}}}", "services", "a", "b")};
 
 	for (size_t d = 0; d < ELEMENTSOF(documents); d++) {
 		for (unsigned i = 0; i < 600; i++) {
