@@ -113,6 +113,28 @@ START_TEST (what_does_not_run_has_no_times) {
 }
 END_TEST
 
+/* The last 32 of 40, in their order. */
+START_TEST (how_long_the_last_ones_took) {
+	const size_t last = N_CHECKS - 1;
+	uint32_t us[CHECK_HISTORY_LENGTH], took[40];
+
+	ck_assert_uint_eq(checks_durations(checks, 0, last, us), 0);
+	checks_start(checks);
+	for (unsigned i = 0; i < ELEMENTSOF(took); i++) {
+		struct run_view view;
+		size_t n;
+
+		ck_assert(LOOP_UNTIL(event, reports[last] == i + 1, 2000));
+		checks_view(checks, 0, last, &view);
+		took[i] = (uint32_t)view.duration_us;
+		n = checks_durations(checks, 0, last, us);
+		ck_assert_uint_eq(n, i < CHECK_HISTORY_LENGTH ? i + 1 : CHECK_HISTORY_LENGTH);
+		ck_assert_mem_eq(us, &took[i + 1 - n], n * sizeof(us[0]));
+		checks_now(checks);
+	}
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("agent-checks");
@@ -123,6 +145,7 @@ int main(void)
 	tcase_add_checked_fixture(tests, setup, teardown);
 	tcase_add_test(tests, processes_are_asked_at_once);
 	tcase_add_test(tests, what_does_not_run_has_no_times);
+	tcase_add_test(tests, how_long_the_last_ones_took);
 	suite_add_tcase(suite, tests);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_NORMAL);
