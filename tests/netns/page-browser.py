@@ -172,7 +172,7 @@ def test_filter(site):
     check("1 of 3" in page.eval("document.querySelector('#count').innerText"), "counted")
     page.reload()
     page.wait("document.querySelector('.service') !== null")
-    check(page.eval(visible) == [WEB] and page.eval("filter.value") == "web", "after a reload", page.eval("location.href"))
+    check(page.eval(visible) == [WEB] and page.eval("document.querySelector('#filter').value") == "web", "after a reload", page.eval("location.href"))
     page.fill("#filter", "")
     page.select("#show", "trouble")
     check(page.eval(visible) == [], "nothing is wrong", page.eval(visible))
@@ -259,7 +259,7 @@ def test_hostile_words(site):
     page.eval(f"location.href = {json.dumps(URL)}")
     page.wait("document.querySelectorAll('.service').length === 3")
     page.wait("document.querySelector('#events').innerText.includes('onerror')")
-    page.wait("document.querySelector('#load').innerText.includes('onerror') && neighbours.innerText.includes('onerror')")
+    page.wait("document.querySelector('#load').innerText.includes('onerror') && document.querySelector('#neighbours').innerText.includes('onerror')")
     check(page.eval("document.querySelectorAll('main img, main script, main b').length") == 0, "no element came of it")
     check(page.eval("({}).a === undefined && Object.prototype.health === undefined"), "no prototype was touched")
     # An older or a newer agent, which lacks keys or has other things there.

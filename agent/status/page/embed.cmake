@@ -1,4 +1,4 @@
-# cmake -DFOLDER=... -DOUTPUT=... -P embed.cmake: page.html with page.css and page.js in it, as a header of C.
+# cmake -DFOLDER=... -DOUTPUT=... -P embed.cmake: page.html with page.css, draw.js and page.js in it, as a header of C.
 #
 # The page is one answer, so that nothing is half there when the agent restarts. Its style and its
 # script are named in the Content-Security-Policy by their hashes, made here of the very bytes that
@@ -29,9 +29,11 @@ function(base64_of_hash hex ret)
 	set(${ret} "${text}=" PARENT_SCOPE)
 endfunction()
 
-foreach(part html css js)
-	file(READ ${FOLDER}/page.${part} ${part})
-endforeach()
+file(READ ${FOLDER}/page.html html)
+file(READ ${FOLDER}/page.css css)
+file(READ ${FOLDER}/draw.js draw)
+file(READ ${FOLDER}/page.js js)
+string(PREPEND js "${draw}")
 string(SHA256 style "${css}")
 string(SHA256 script "${js}")
 base64_of_hash(${style} style)
@@ -46,7 +48,7 @@ file(WRITE ${OUTPUT}.html "${html}")
 file(READ ${OUTPUT}.html bytes HEX)
 string(REGEX REPLACE "([0-9a-f][0-9a-f])" "0x\\1," bytes "${bytes}")
 string(REGEX REPLACE "((0x..,){16})" "\\1\n" bytes "${bytes}")
-file(WRITE ${OUTPUT} "/* Made by embed.cmake of page.html, page.css and page.js. */
+file(WRITE ${OUTPUT} "/* Made by embed.cmake of the files in agent/status/page. */
 static const unsigned char page_html[] = {
 ${bytes}
 };
