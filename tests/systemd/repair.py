@@ -13,14 +13,18 @@ from lib.machinesite import CONFIG, MachineSite
 
 DNS = "192.0.2.53/32"
 RULES = "/etc/polkit-1/rules.d/50-redshank.rules"
-RESTART = {"unit": "nsd.service", "delay": "200ms", "limit": 20, "per": "10m"}
+RESTART = {"unit": "nsd.service", "delay": "200ms", "limit": 20, "per": "10m", "checks": ["process", "answers"]}
 NOTES = "/run/redshank/notes"
 NOTE = "echo $(date +%s.%N) $REDSHANK_EVENT $REDSHANK_TO $REDSHANK_WANTED $REDSHANK_PREFIXES >>" + NOTES
 HOOKS = {"note": {"command": ["/bin/sh", "-c", NOTE], "on": ["service"]}}
+SERVICE = CONFIG["services"]["dns"]
+ANSWERS = {"type": "dns", "server": "192.0.2.53", "name": "id.example.net", "rrtype": "TXT"}
 SITE = {
     **CONFIG,
     "defaults": DEFAULTS,
-    "services": {"dns": {**CONFIG["services"]["dns"], "restart": RESTART, "hooks": HOOKS}},
+    "services": {
+        "dns": {**SERVICE, "checks": {**SERVICE["checks"], "answers": ANSWERS}, "restart": RESTART, "hooks": HOOKS}
+    },
 }
 # Debian's unit is restarted by systemd itself; here that is the agent's part.
 NSD = "[Unit]\nStartLimitIntervalSec=0\n[Service]\nRestart=no\n"
@@ -233,6 +237,27 @@ def test_does_not_start(site):
     site.machine.run(["rm", "-r", "/run/systemd/system/nsd.service.d"])
     site.machine.systemctl("daemon-reload")
     eventually(lambda: healthy(site), 20, lambda: dns(site))
+
+
+def test_hangs(site):
+    """A unit that runs and does not answer is restarted by a check that asks it."""
+    eventually(lambda: repair(site).get("state") == "idle", 10, lambda: repair(site))
+    before, mark, pid = repair(site)["attempts"], len(log(site)), nsd_pid(site)
+    site.machine.systemctl("kill", "--signal=STOP", "nsd.service")
+    eventually(lambda: said(site, mark, "restarting nsd.service"), 20, lambda: log(site)[mark:])
+    eventually(lambda: healthy(site) and nsd_pid(site) != pid, 20, lambda: dns(site))
+    check(repair(site)["attempts"] == before + 1, "one attempt", repair(site))
+
+
+def test_frozen(site):
+    """While the server is frozen nothing is restarted; after the thaw it is."""
+    eventually(lambda: repair(site).get("state") == "idle", 10, lambda: repair(site))
+    site.machine.run([site.ctl, "freeze"])
+    kill_nsd(site)
+    eventually(lambda: repair(site).get("state") == "held", 10, lambda: repair(site))
+    check(site.machine.show("nsd.service", "ActiveState") == "failed", "left alone")
+    site.machine.run([site.ctl, "thaw"])
+    eventually(lambda: healthy(site), 10, lambda: dns(site))
 
 
 main(make_site)
