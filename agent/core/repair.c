@@ -119,9 +119,10 @@ enum repair_unit repair_judge(const struct repair_properties *p)
 {
 	if (!is(p->load_state, "loaded"))
 		return REPAIR_UNIT_MISSING;
-	/* Newer systemds have states such as "failed-before-auto-restart" besides. */
-	if (p->job || begins(p->sub_state, "auto-restart") ||
-		begins(p->sub_state, "failed-before-") || begins(p->sub_state, "dead-before-"))
+	/* Waiting for its own restart it is `activating`, and in newer systemds for a moment
+	 * "failed-before-auto-restart" before. */
+	if (p->job || begins(p->sub_state, "failed-before-") ||
+		begins(p->sub_state, "dead-before-"))
 		return REPAIR_UNIT_BUSY;
 	if (is(p->active_state, "active"))
 		return REPAIR_UNIT_ACTIVE;
