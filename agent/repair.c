@@ -286,7 +286,10 @@ static void repairs_arm(struct repairs *r)
 
 static void item_step(struct repair_item *item)
 {
-	const struct repair_facts facts = {item_trigger(item), item_held(item)};
+	enum repair_trigger trigger = item_trigger(item);
+	/* Of a service that is well nobody asks: this comes with each outcome of a check. */
+	const struct repair_facts facts = {
+		trigger, trigger != REPAIR_TRIGGER_UP && item_held(item)};
 	enum repair_state before = item->repair.state;
 	enum repair_do what = repair_step(&item->repair, &facts, clock_monotime());
 
