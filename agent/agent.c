@@ -19,6 +19,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/random.h>
 #include <sys/resource.h>
 #include <systemd/sd-event.h>
 
@@ -53,6 +54,27 @@ void agent_want_all(struct agent *a)
 	for (size_t s = 0; s < a->config->n_services; s++)
 		for (size_t p = 0; p < a->config->services[s].n_prefixes; p++)
 			apply_want(a->apply, s, p, engine_prefix(a->engine, s, p)->wanted);
+}
+
+void agent_dress(struct agent *a)
+{
+	bool changed = a->undressed;
+
+	for (size_t s = 0; s < a->config->n_services; s++)
+		for (size_t i = 0; i < a->config->services[s].n_prefixes; i++) {
+			struct config_prefix *p = &a->config->services[s].prefixes[i];
+			const struct engine_prefix *view = engine_prefix(a->engine, s, i);
+
+			changed = changed || p->announced_weight != view->weight ||
+				  p->graceful != view->graceful;
+			p->announced_weight = view->weight;
+			p->graceful = view->graceful;
+		}
+	if (!changed)
+		return;
+	a->undressed = apply_configure(a->apply, a->config) < 0;
+	agent_want_all(a);
+	apply_flush(a->apply);
 }
 
 static void agent_arm_deadline(struct agent *a)
@@ -94,6 +116,8 @@ bool agent_decide(struct agent *a)
 		agent_want_all(a);
 		apply_flush(a->apply);
 	}
+	if (changed || a->undressed)
+		agent_dress(a);
 	agent_arm_deadline(a);
 	narrate_transitions(a->engine, &facts);
 	repairs_look(a->repairs);
@@ -162,6 +186,17 @@ static void agent_on_addresses(void *userdata)
 
 /* ---- start ---- */
 
+/* 0 to `most`, without waiting for randomness: a host that has just booted may have none yet, and
+ * then its clock is as good. */
+static uint64_t agent_draw(uint64_t most)
+{
+	uint64_t drawn;
+
+	if (getrandom(&drawn, sizeof(drawn), GRND_NONBLOCK) != sizeof(drawn))
+		drawn = clock_monotime().us;
+	return drawn % (most + 1);
+}
+
 static void agent_on_ready(void *userdata)
 {
 	struct agent *a = userdata;
@@ -169,6 +204,8 @@ static void agent_on_ready(void *userdata)
 	for (size_t s = 0; s < a->config->n_services; s++)
 		for (size_t p = 0; p < a->config->services[s].n_prefixes; p++)
 			engine_found(a->engine, s, p, apply_found(a->apply, s, p));
+	if (a->config->start.spread_ms > 0)
+		engine_spread(a->engine, agent_draw(a->config->start.spread_ms), clock_monotime());
 	a->ready = true;
 	agent_tell_addresses(a);
 	agent_on_words(a);

@@ -43,9 +43,11 @@ struct agent {
 	struct control *control;
 	sd_event_source *deadline;
 	sd_event_source *stop_timer;
-	bool ready; /* what BIRD does is known; the engine decides */
-	int early;  /* a HUP or TERM that came before that and is to come again; 0: none */
+	bool undressed; /* agent_dress() had no memory */
+	bool ready;	/* what BIRD does is known; the engine decides */
+	int early;	/* a HUP or TERM that came before that and is to come again; 0: none */
 	bool stopping;
+	bool lingers;		/* what leaves gently is still announced, and checks run on */
 	bool withdrew;		/* the stop did, and BIRD was told */
 	bool leaving;		/* nothing is waited for any more but the grace */
 	char config_error[512]; /* why the configuration on disk was refused; "": it was not */
@@ -58,6 +60,9 @@ struct agent {
 bool agent_decide(struct agent *a);
 /* What is wanted of every prefix, into apply; apply_flush() is the caller's. */
 void agent_want_all(struct agent *a);
+/* What the engine announces prefixes with (weight, GRACEFUL_SHUTDOWN), into the configuration,
+ * where apply reads it. Without memory it is tried again with the next decision. */
+void agent_dress(struct agent *a);
 /* What the host's addresses say of each prefix, into the engine. */
 void agent_tell_addresses(struct agent *a);
 /* What the check said last; "" before it spoke. */
@@ -77,8 +82,8 @@ void agent_write_deadman(struct agent *a);
 /* The operators' words have changed. */
 void agent_on_words(void *userdata);
 /* Loads and swaps the configuration. 0 or negative errno, with what is wrong in `problems`; what
- * ran keeps running then. */
-int agent_reload(void *userdata, struct problems *problems);
+ * ran keeps running then. `force`: also where the guard of reloads is against it. */
+int agent_reload(void *userdata, bool force, struct problems *problems);
 int agent_on_reload(sd_event_source *source, const struct signalfd_siginfo *si, void *userdata);
 
 /* agent_stop.c */

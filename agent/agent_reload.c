@@ -5,6 +5,7 @@
  * into the new configuration. The old one is freed last.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "agent/agent_private.h"
@@ -52,8 +53,9 @@ bool agent_weigh(const struct agent *a, struct config *config)
 				words_find(words, WORD_WEIGHT, prefix_format(&p->prefix, name));
 			uint32_t weight = word ? word->weight : p->configured_weight;
 
-			changed = changed || p->weight != weight;
+			changed = changed || p->weight != weight || p->weight_of_word != !!word;
 			p->weight = weight;
+			p->weight_of_word = word != NULL;
 		}
 	return changed;
 }
@@ -128,8 +130,36 @@ void agent_write_deadman(struct agent *a)
 			"%s; redshank-deadman would go by an older list, or by none", error.text);
 }
 
+/* A reload that drops too much of what is announced is more likely a mistake: false, with the names
+ * among the problems. By the guard that runs, not by that of the new configuration. */
+static bool agent_reload_is_fit(
+	const struct agent *a, const struct engine_change *change, struct problems *problems)
+{
+	struct guard_count count = engine_change_count(a->engine, change);
+	char name[PREFIX_TEXT_MAX];
+
+	if (!guard_refuses(&count, (unsigned)a->config->reload_guard))
+		return true;
+	problems_add(problems, PROBLEM_ERROR,
+		"it no longer has %zu of the %zu prefixes that are announced now, which is more "
+		"than "
+		"reload_guard (%" PRId64
+		" %%) lets go; `redshankctl reload --force` does it all the "
+		"same",
+		count.n_dropped, count.n_announced, a->config->reload_guard);
+	for (size_t s = 0; s < a->config->n_services; s++)
+		for (size_t p = 0; p < a->config->services[s].n_prefixes; p++)
+			if (engine_change_drops(a->engine, change, s, p))
+				problems_add(problems, PROBLEM_ERROR,
+					"would be withdrawn: %s of %s",
+					prefix_format(
+						&a->config->services[s].prefixes[p].prefix, name),
+					a->config->services[s].name);
+	return false;
+}
+
 /* Swaps the configuration. Everything that can fail comes before anything changes. */
-static int agent_swap(struct agent *a, struct config *config)
+static int agent_swap(struct agent *a, struct config *config, bool force, struct problems *problems)
 {
 	_cleanup_(tally_freep) struct tally *tally = NULL;
 	struct config *old = a->config;
@@ -145,6 +175,10 @@ static int agent_swap(struct agent *a, struct config *config)
 	r = view_prepare(config, &engine);
 	if (r < 0)
 		return r;
+	if (!force && !agent_reload_is_fit(a, engine, problems)) {
+		engine_change_free(engine);
+		return -EPERM;
+	}
 	r = checks_prepare(a->checks, old, config, &checks);
 	if (r < 0) {
 		engine_change_free(engine);
@@ -163,6 +197,7 @@ static int agent_swap(struct agent *a, struct config *config)
 		repairs_change_free(repairs);
 		return r;
 	}
+	agent_warn_fixed(old, config);
 	engine_commit(a->engine, engine);
 	checks_commit(a->checks, checks);
 	tally_free(a->tally);
@@ -173,6 +208,7 @@ static int agent_swap(struct agent *a, struct config *config)
 	agent_tell_words(a);
 	agent_tell_addresses(a);
 	(void)agent_decide(a);
+	agent_dress(a);
 	agent_want_all(a);
 	apply_flush(a->apply);
 	checks_start(a->checks);
@@ -181,7 +217,7 @@ static int agent_swap(struct agent *a, struct config *config)
 	return 0;
 }
 
-int agent_reload(void *userdata, struct problems *problems)
+int agent_reload(void *userdata, bool force, struct problems *problems)
 {
 	_cleanup_config_ struct config *config = NULL;
 	struct agent *a = userdata;
@@ -189,19 +225,19 @@ int agent_reload(void *userdata, struct problems *problems)
 
 	notify_reloading();
 	r = config_load(a->config_path, probe_types, &config, problems);
-	agent_log_problems(problems);
-	agent_note_load(a, r, problems);
 	if (r >= 0) {
-		agent_warn_fixed(a->config, config);
-		r = agent_swap(a, config);
-		agent_note_load(a, r, NULL);
+		r = agent_swap(a, config, force, problems);
 		if (r >= 0)
 			(void)TAKE_PTR(config);
 	}
+	agent_log_problems(problems);
+	agent_note_load(a, r, problems);
 	if (r < 0)
 		event_say(LOG_ERR, EVENT_CONFIG_REFUSED, NULL,
 			"reload refused: %s; what ran keeps running",
-			r == -EINVAL ? "the configuration has errors" : strerror(-r));
+			r == -EINVAL  ? "the configuration has errors"
+			: r == -EPERM ? "it would withdraw too much"
+				      : strerror(-r));
 	else
 		event_say(LOG_NOTICE, EVENT_CONFIG_LOADED, NULL, "reloaded: watching %zu services",
 			a->config->n_services);
@@ -209,7 +245,8 @@ int agent_reload(void *userdata, struct problems *problems)
 	return r;
 }
 
-/* The same configuration with other weights: checks go on, fragments are rendered anew. */
+/* The same configuration with other weights: checks go on. agent_decide() brings what follows from
+ * it to BIRD. */
 static int agent_reweigh(struct agent *a)
 {
 	struct engine_change *engine;
@@ -218,11 +255,6 @@ static int agent_reweigh(struct agent *a)
 	r = view_prepare(a->config, &engine);
 	if (r < 0)
 		return r;
-	r = apply_configure(a->apply, a->config);
-	if (r < 0) {
-		engine_change_free(engine);
-		return r;
-	}
 	engine_commit(a->engine, engine);
 	agent_tell_addresses(a);
 	return 0;
@@ -243,10 +275,6 @@ void agent_on_words(void *userdata)
 			"weights: %s; they count from the next reload", strerror(-r));
 	agent_tell_words(a);
 	(void)agent_decide(a);
-	if (reweighed) {
-		agent_want_all(a);
-		apply_flush(a->apply);
-	}
 }
 
 int agent_on_reload(sd_event_source *source, const struct signalfd_siginfo *si, void *userdata)
@@ -264,7 +292,7 @@ int agent_on_reload(sd_event_source *source, const struct signalfd_siginfo *si, 
 	event_say(LOG_NOTICE, EVENT_RELOAD, &fields, "reload: by %s",
 		who[0] ? who : "a signal that came early");
 	problems_init(&problems);
-	(void)agent_reload(a, &problems);
+	(void)agent_reload(a, false, &problems);
 	problems_done(&problems);
 	return 0;
 }

@@ -2,10 +2,15 @@
  * Stopping and leaving. With TERM the engine wants each service by its on_stop, and the agent stays
  * until BIRD has done it or the time is over; with USR2 it leaves at once and BIRD keeps what was
  * true.
+ *
+ * Where a service leaves gently, its prefixes stay announced with GRACEFUL_SHUTDOWN first. The
+ * checks go on meanwhile, since what dies now is to be withdrawn now; the rest of the stop comes
+ * after it.
  */
 #include <errno.h>
 
 #include "agent/agent_private.h"
+#include "agent/base/clock.h"
 #include "agent/events/events.h"
 #include "agent/system/notify.h"
 
@@ -48,15 +53,6 @@ static void agent_leave(struct agent *a)
 		(void)sd_event_exit(a->event, 0);
 }
 
-void agent_on_changed(void *userdata)
-{
-	struct agent *a = userdata;
-
-	a->revision++;
-	if (a->stopping && agent_may_leave(a))
-		agent_leave(a);
-}
-
 /* BIRD throws away what lies unread in a socket that was closed, so this is the last word. */
 static int agent_leave_unconfirmed(struct agent *a)
 {
@@ -79,7 +75,55 @@ const char *agent_signalled_by(const struct signalfd_siginfo *si, char buf[CALLE
 	return caller.pid == getpid() ? buf : caller_format(&caller, buf);
 }
 
-/* TERM, INT. A second one does not wait for BIRD. */
+/* Everything is withdrawn now that is to be. */
+static int agent_stop_now(struct agent *a)
+{
+	bool changed = agent_decide(a) || a->lingers;
+
+	checks_stop(a->checks);
+	a->withdrew = a->withdrew || (changed && apply_status(a->apply)->link == APPLY_LINK_UP);
+	a->lingers = false;
+	if (agent_may_leave(a)) {
+		agent_leave(a);
+		return 0;
+	}
+	return agent_stop_timer(a, AGENT_STOP_MAX_MS, agent_on_stop_timeout);
+}
+
+static int agent_on_lingered(sd_event_source *source, uint64_t us, void *userdata)
+{
+	return agent_stop_now(userdata);
+}
+
+/* True where the stop goes on later, when what leaves gently has left. */
+static bool agent_linger(struct agent *a)
+{
+	struct monotime now = clock_monotime(), left = engine_left(a->engine, now);
+	uint64_t ms = monotime_since_us(now, left) / 1000 + 1;
+
+	if (left.us == 0 || agent_stop_timer(a, ms, agent_on_lingered) < 0)
+		return false;
+	a->lingers = true;
+	notify_extend((ms + a->config->stop_grace_ms + 2 * AGENT_STOP_MAX_MS) * 1000);
+	event_say(LOG_NOTICE, EVENT_AGENT_STOPPING, NULL,
+		"stopping: leaving gently, withdrawing in %.1f s", (double)ms / 1000);
+	return true;
+}
+
+void agent_on_changed(void *userdata)
+{
+	struct agent *a = userdata;
+
+	a->revision++;
+	if (!a->stopping)
+		return;
+	if (a->lingers && engine_left(a->engine, clock_monotime()).us == 0)
+		(void)agent_stop_now(a); /* all that was to leave gently is gone before its time */
+	else if (!a->lingers && agent_may_leave(a))
+		agent_leave(a);
+}
+
+/* TERM, INT. A second one waits no longer for what leaves gently, or else for BIRD. */
 int agent_on_stop(sd_event_source *source, const struct signalfd_siginfo *si, void *userdata)
 {
 	struct agent *a = userdata;
@@ -89,6 +133,10 @@ int agent_on_stop(sd_event_source *source, const struct signalfd_siginfo *si, vo
 		return sd_event_exit(a->event, 0);
 	if (!a->ready) /* What is announced is not known, and would stay without anybody. */
 		return agent_come_again(a, SIGTERM);
+	if (a->lingers) {
+		engine_hurry(a->engine, clock_monotime());
+		return agent_stop_now(a);
+	}
 	if (a->stopping)
 		return agent_leave_unconfirmed(a);
 	event_say(LOG_NOTICE, EVENT_AGENT_STOPPING,
@@ -96,15 +144,10 @@ int agent_on_stop(sd_event_source *source, const struct signalfd_siginfo *si, vo
 		"stopping: each service by its on_stop");
 	a->stopping = true;
 	repairs_stop(a->repairs);
-	checks_stop(a->checks);
 	engine_stop(a->engine);
 	a->withdrew = agent_decide(a) && apply_status(a->apply)->link == APPLY_LINK_UP;
 	notify_stopping();
-	if (agent_may_leave(a)) {
-		agent_leave(a);
-		return 0;
-	}
-	return agent_stop_timer(a, AGENT_STOP_MAX_MS, agent_on_stop_timeout);
+	return agent_linger(a) ? 0 : agent_stop_now(a);
 }
 
 int agent_on_leave(sd_event_source *source, const struct signalfd_siginfo *si, void *userdata)

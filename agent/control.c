@@ -181,13 +181,19 @@ static void control_reload(struct control_request *q)
 {
 	char who[CALLER_TEXT_MAX], text[64];
 	const struct event_fields fields = {.who = caller_format(q->caller, who)};
+	const json_t *force = json_object_get(q->body, "force");
 	struct control *c = q->control;
 	struct problems problems;
 	int r;
 
-	event_say(LOG_NOTICE, EVENT_RELOAD, &fields, "reload: by %s", who);
+	if (force && !json_is_boolean(force)) {
+		control_refuse(q, 400, "force: expected true or false");
+		return;
+	}
+	event_say(LOG_NOTICE, EVENT_RELOAD, &fields, "reload%s: by %s",
+		json_is_true(force) ? " --force" : "", who);
 	problems_init(&problems);
-	r = c->ops.reload(c->ops.userdata, &problems);
+	r = c->ops.reload(c->ops.userdata, json_is_true(force), &problems);
 	if (r < 0) {
 		control_reload_refused(q, &problems, r);
 	} else {
@@ -213,7 +219,7 @@ static const struct control_row {
 	{{"reason", "for"}, false, control_freeze},
 	{{NULL}, false, control_thaw},
 	{{NULL}, false, control_check_now},
-	{{NULL}, false, control_reload},
+	{{"force"}, false, control_reload},
 };
 
 /* False, and refused, where the body has a key that the command does not know. */

@@ -17,8 +17,9 @@ struct control_ops {
 	/* The words have changed: the engine is to hear of them, and to decide. */
 	void (*changed)(void *userdata);
 	void (*check_now)(void *userdata);
-	/* As a HUP. 0 or negative errno, with what is wrong in `problems`. */
-	int (*reload)(void *userdata, struct problems *problems);
+	/* As a HUP; with `force` also where the guard of reloads is against it. 0 or negative errno,
+	 * with what is wrong in `problems`. */
+	int (*reload)(void *userdata, bool force, struct problems *problems);
 	/* Why nothing can be changed now, such as "the agent is stopping"; NULL: it can. */
 	const char *(*busy)(void *userdata);
 	void *userdata;

@@ -44,6 +44,31 @@ static struct service_require view_require(const struct config_service *service)
 	return require;
 }
 
+/* How it comes, stays away and goes. */
+static void view_manners(const struct config_service *from, struct engine_service_config *to)
+{
+	if (from->slow_start)
+		to->slow_start = (struct ramp_settings){
+			.from = (uint32_t)from->slow_start->from,
+			.steps = (unsigned)from->slow_start->steps,
+			.for_ms = from->slow_start->for_ms,
+		};
+	if (from->hold_down)
+		to->hold_down = (struct damping_settings){
+			.penalty = (uint32_t)from->hold_down->penalty,
+			.suppress = (uint32_t)from->hold_down->suppress,
+			.reuse = (uint32_t)from->hold_down->reuse,
+			.half_life_ms = from->hold_down->half_life_ms,
+			.max_ms = from->hold_down->max_ms,
+		};
+	if (from->leave)
+		to->leave = (struct leave_settings){
+			.graceful_ms = from->leave->graceful_ms,
+			.has_weight = true,
+			.weight = (uint32_t)from->leave->weight,
+		};
+}
+
 static void view_service(struct view *v, const struct config_service *from,
 	struct engine_service_config *to, size_t n_checks, size_t n_prefixes)
 {
@@ -66,6 +91,8 @@ static void view_service(struct view *v, const struct config_service *from,
 					.fast_interval_ms = from->checks[i].fast_interval_ms,
 					.rise = from->checks[i].rise,
 					.fall = from->checks[i].fall,
+					.first_rise = from->checks[i].first_rise,
+					.shared = from->checks[i].shared,
 				},
 		};
 	for (size_t i = 0; i < from->n_prefixes; i++)
@@ -73,7 +100,10 @@ static void view_service(struct view *v, const struct config_service *from,
 			.name = prefix_format(&from->prefixes[i].prefix, v->names[n_prefixes + i]),
 			.weight = from->prefixes[i].weight,
 			.address_check = from->prefixes[i].address_check,
+			.last_resort = from->prefixes[i].last_resort,
+			.weight_of_word = from->prefixes[i].weight_of_word,
 		};
+	view_manners(from, to);
 }
 
 static int view_make(const struct config *config, struct view *ret)

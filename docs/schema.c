@@ -214,10 +214,18 @@ static json_t *require(void)
 		"all"));
 }
 
+static json_t *defaults(void)
+{
+	json_t *object = object_of(&tables_timing);
+
+	add_keys(object, &tables_start);
+	return object;
+}
+
 static json_t *special(const char *name)
 {
 	if (strcmp(name, "defaults") == 0)
-		return object_of(&tables_timing);
+		return defaults();
 	if (strcmp(name, "services") == 0)
 		return map_of(NAME_PATTERN, 1, object_of(&tables_service));
 	if (strcmp(name, "weights") == 0)
@@ -236,6 +244,12 @@ static json_t *special(const char *name)
 		return object_of(&tables_restart);
 	if (strcmp(name, "hooks") == 0)
 		return map_of(NAME_PATTERN, 0, object_of(&tables_hook));
+	if (strcmp(name, "slow_start") == 0)
+		return object_of(&tables_slow_start);
+	if (strcmp(name, "hold_down") == 0)
+		return object_of(&tables_hold_down);
+	if (strcmp(name, "leave") == 0)
+		return object_of(&tables_leave);
 	if (strcmp(name, "communities") == 0)
 		return communities("^[0-9]{1,5}:[0-9]{1,5}$");
 	if (strcmp(name, "large_communities") == 0)

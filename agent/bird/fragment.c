@@ -55,13 +55,14 @@ static int fragment_route(
 	int r;
 
 	r = buffer_printf(ret, "\troute %s unreachable { redshank_weight = %u;",
-		prefix_format(&c->prefix, text), p->last_resort ? FRAGMENT_LAST_WEIGHT : c->weight);
+		prefix_format(&c->prefix, text),
+		p->last_resort ? FRAGMENT_LAST_WEIGHT : c->announced_weight);
 	if (r == 0 && c->prepend > 0)
 		r = buffer_printf(ret, " redshank_prepend = %u;", c->prepend);
 	for (size_t i = 0; r == 0 && i < c->n_communities; i++)
 		r = buffer_printf(ret, " bgp_community.add((%u,%u));", c->communities[i].part[0],
 			c->communities[i].part[1]);
-	if (r == 0 && p->last_resort) /* GRACEFUL_SHUTDOWN, RFC 8326 section 5 */
+	if (r == 0 && (p->last_resort || c->graceful)) /* GRACEFUL_SHUTDOWN, RFC 8326 section 5 */
 		r = buffer_append_string(ret, " bgp_community.add((65535,0));");
 	for (size_t i = 0; r == 0 && i < c->n_large_communities; i++)
 		r = buffer_printf(ret, " bgp_large_community.add((%u,%u,%u));",

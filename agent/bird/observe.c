@@ -354,9 +354,9 @@ bool observe_route_matches(
 		return false;
 	if (n > 0)
 		memcpy(wanted, prefix->communities, n * sizeof(wanted[0]));
-	if (last_resort)
+	if ((last_resort || prefix->graceful))
 		wanted[n++] = shutdown;
-	return route->weight == (last_resort ? FRAGMENT_LAST_WEIGHT : prefix->weight) &&
+	return route->weight == (last_resort ? FRAGMENT_LAST_WEIGHT : prefix->announced_weight) &&
 	       route->prepend == prefix->prepend &&
 	       observe_same_set(route->communities, route->n_communities, wanted, n, 2) &&
 	       observe_same_set(route->large_communities, route->n_large_communities,

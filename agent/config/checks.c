@@ -148,6 +148,9 @@ static void load_check(
 	ret->timeout_ms = timing.timeout_ms;
 	ret->rise = (unsigned)timing.rise;
 	ret->fall = (unsigned)timing.fall;
+	ret->first_rise = (unsigned)timing.first_rise;
+	settings_load(&l->report, path, &tables_check_own, object, NULL, &timing);
+	ret->shared = timing.shared;
 	if (ret->type)
 		load_settings(l, path, object, ret);
 }
@@ -209,15 +212,20 @@ json_t *checks_print(const struct config_check *check)
 		.timeout_ms = check->timeout_ms,
 		.rise = check->rise,
 		.fall = check->fall,
+		.first_rise = check->first_rise,
+		.shared = check->shared,
 	};
 	json_t *object = json_object();
 	json_t *common = settings_print(&tables_timing, &timing);
+	json_t *shared = settings_print(&tables_check_own, &timing);
 	json_t *own = settings_print(check->type->settings, check->settings);
-	bool ok = object && common && own &&
+	bool ok = object && common && shared && own &&
 		  json_object_set_new(object, "type", json_string(check->type->name)) == 0 &&
-		  json_object_update(object, own) == 0 && json_object_update(object, common) == 0;
+		  json_object_update(object, own) == 0 && json_object_update(object, common) == 0 &&
+		  json_object_update(object, shared) == 0;
 
 	json_decref(common);
+	json_decref(shared);
 	json_decref(own);
 	if (ok)
 		return object;

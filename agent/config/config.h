@@ -37,6 +37,13 @@ enum config_require {
 struct config_timing {
 	uint64_t interval_ms, fast_interval_ms, timeout_ms;
 	int64_t rise, fall;
+	int64_t first_rise; /* 0: as rise */
+	bool shared;	    /* of a check alone; not in `defaults` */
+};
+
+/* The rest of `defaults`. */
+struct config_start {
+	uint64_t spread_ms; /* of the first announcements after a start that found nothing */
 };
 
 struct config_bird {
@@ -59,6 +66,10 @@ struct config_community {
 struct config_prefix {
 	struct prefix prefix;
 	uint32_t weight;	    /* effective: an operator's, else configured_weight */
+	bool weight_of_word;	    /* it is an operator's */
+	uint32_t announced_weight;  /* what the engine announces it with now: on the way to `weight`
+				     */
+	bool graceful;		    /* and with GRACEFUL_SHUTDOWN, since it is about to leave */
 	uint32_t configured_weight; /* the node's row in `weights`, else own_weight */
 	uint32_t own_weight;	    /* the service's own */
 	bool weight_is_of_node;	    /* `configured_weight` comes from the row */
@@ -76,6 +87,8 @@ struct config_check {
 	const struct probe_type *type;
 	uint64_t interval_ms, fast_interval_ms, timeout_ms;
 	unsigned rise, fall;
+	unsigned first_rise; /* 0: as rise */
+	bool shared;
 	void *settings; /* the type's own struct, by its schema */
 	char *identity; /* canonical text of type, timing and settings, not of the name: checks of
 			   equal text do the same thing */
@@ -97,6 +110,21 @@ struct config_hook {
 	uint64_t timeout_ms;
 };
 
+struct config_slow_start {
+	int64_t from, steps;
+	uint64_t for_ms;
+};
+
+struct config_hold_down {
+	int64_t penalty, suppress, reuse;
+	uint64_t half_life_ms, max_ms;
+};
+
+struct config_leave {
+	uint64_t graceful_ms;
+	int64_t weight;
+};
+
 struct config_service {
 	char *name;
 	struct config_prefix *prefixes; /* in the order of the file */
@@ -105,8 +133,11 @@ struct config_service {
 	unsigned require_number; /* with CONFIG_REQUIRE_NUMBER */
 	struct config_check *checks;
 	size_t n_checks;
-	struct config_restart *restart; /* or NULL */
-	struct config_hook *hooks;	/* in the order of the files */
+	struct config_restart *restart; /* or NULL, as the three below */
+	struct config_slow_start *slow_start;
+	struct config_hold_down *hold_down;
+	struct config_leave *leave;
+	struct config_hook *hooks; /* in the order of the files */
 	size_t n_hooks;
 	int on_stop;	    /* enum config_on_stop */
 	int on_failure;	    /* enum config_on_failure */
@@ -151,7 +182,9 @@ struct config {
 	struct config_status status;
 	uint64_t stop_grace_ms; /* from settled withdrawals to the agent's end */
 	char *state;		/* /var/lib/redshank/state.json */
+	int64_t reload_guard;	/* percent */
 	struct config_timing defaults;
+	struct config_start start;
 	struct config_service *services; /* in the order of the files */
 	size_t n_services;
 	struct config_weights *weights;

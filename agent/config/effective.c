@@ -64,7 +64,8 @@ static json_t *print_service(const struct config_service *s)
 				      settings_print(&tables_restart, s->restart))
 			    : json_object_del(object, "restart")) == 0 &&
 		(s->n_hooks > 0 ? json_object_set_new(object, "hooks", hooks_print(s))
-				: json_object_del(object, "hooks")) == 0)
+				: json_object_del(object, "hooks")) == 0 &&
+		manners_print(s, object))
 		return object;
 	json_decref(object);
 	return NULL;
@@ -125,14 +126,25 @@ static char *with_newline(const char *text)
 	return copy;
 }
 
+static json_t *print_defaults(const struct config *c)
+{
+	json_t *object = settings_print(&tables_timing, &c->defaults);
+	json_t *start = settings_print(&tables_start, &c->start);
+	bool ok = object && start && json_object_update(object, start) == 0;
+
+	json_decref(start);
+	if (ok)
+		return object;
+	json_decref(object);
+	return NULL;
+}
+
 char *config_effective(const struct config *c)
 {
 	json_t *object = settings_print(&tables_top, c);
 	_cleanup_free_ char *text = NULL;
 
-	if (object &&
-		json_object_set_new(
-			object, "defaults", settings_print(&tables_timing, &c->defaults)) == 0 &&
+	if (object && json_object_set_new(object, "defaults", print_defaults(c)) == 0 &&
 		json_object_set_new(object, "services", print_services(c)) == 0 &&
 		json_object_set_new(object, "weights", print_weights(c)) == 0 &&
 		(c->neighbours ? json_object_set_new(object, "neighbours",

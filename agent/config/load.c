@@ -46,8 +46,9 @@ static void load_defaults(struct load *l, json_t *value)
 
 	if (value && !settings_is_object(&l->report, &path, value, "an object"))
 		value = NULL;
-	settings_check_keys(&l->report, &path, value, &tables_timing, NULL);
+	settings_check_keys(&l->report, &path, value, &tables_timing, &tables_start);
 	timing_load(l, &path, value, NULL, &l->config->defaults);
+	settings_load(&l->report, &path, &tables_start, value, NULL, &l->config->start);
 }
 
 static void load_document(struct load *l, json_t *document)
@@ -128,6 +129,7 @@ static void free_service(struct config_service *s)
 	hooks_release(s);
 	settings_done(&tables_service, s);
 	free(s->restart);
+	manners_done(s);
 	free(s->prefixes);
 	free(s->checks);
 	free(s->name);

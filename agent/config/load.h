@@ -19,8 +19,10 @@ int load_sources(const struct sources *sources, const struct probe_type *const *
 	struct config **ret, struct problems *problems);
 
 /* Each fills its part of load->config; what is wrong is in the report. */
-void services_load(struct load *l, json_t *services);	  /* services.c */
-void weights_load(struct load *l, json_t *weights);	  /* weights.c; after services */
+void services_load(struct load *l, json_t *services); /* services.c */
+void weights_load(struct load *l, json_t *weights);   /* weights.c; after services */
+void manners_load(struct load *l, const struct path *service, json_t *object,
+	struct config_service *ret);			  /* manners.c */
 void neighbours_load(struct load *l, json_t *neighbours); /* neighbours.c; after node */
 void shed_load(struct load *l, json_t *shed);		  /* shed.c; after neighbours */
 void checks_load(struct load *l, const struct path *path, json_t *checks,
@@ -42,6 +44,9 @@ void timing_load(struct load *l, const struct path *path, json_t *object,
 json_t *hooks_print(const struct config_service *service);  /* hooks.c */
 json_t *checks_print(const struct config_check *check);	    /* checks.c */
 json_t *prefixes_print(const struct config_prefix *prefix); /* prefixes.c */
+/* Into the printed service. False without memory. */
+bool manners_print(const struct config_service *s, json_t *object); /* manners.c */
+void manners_done(struct config_service *s);
 
 /* Releases what hooks_load() made. */
 void hooks_release(struct config_service *service);

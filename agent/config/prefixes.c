@@ -147,6 +147,7 @@ static void load_prefix(struct load *l, const struct path *path, json_t *value,
 	if (!json_object_get(object, "address_check"))
 		settings.address_check = service->address_check;
 	ret->own_weight = ret->configured_weight = ret->weight = (uint32_t)settings.weight;
+	ret->announced_weight = ret->weight;
 	ret->prepend = (uint32_t)settings.prepend;
 	ret->last_resort = settings.last_resort;
 	ret->address_check = settings.address_check;

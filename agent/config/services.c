@@ -119,6 +119,7 @@ static void load_service(
 	checks_load(l, path, json_object_get(object, "checks"), ret);
 	load_restart(l, path, json_object_get(object, "restart"), ret);
 	hooks_load(l, path, json_object_get(object, "hooks"), ret);
+	manners_load(l, path, object, ret);
 }
 
 static void report_same_prefix(

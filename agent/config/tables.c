@@ -127,39 +127,53 @@ static const struct schema status_schema = {
 	.size = sizeof(struct config_status), .keys = status_keys};
 
 /* clang-format off: the rows are the same in two tables */
-#define TIMING_KEYS                                                                               \
-	{.name = "interval",                                                                      \
-		.kind = SCHEMA_DURATION,                                                          \
-		SCHEMA_FIELD(struct config_timing, interval_ms),                                  \
-		.minimum = 10,                                                                    \
-		.maximum = HOUR_MS,                                                               \
-		.fallback = "\"1s\"",                                                             \
-		.meaning = "from the start of one run to the start of the next"},                 \
-		{.name = "fast_interval",                                                         \
-			.kind = SCHEMA_DURATION,                                                  \
-			SCHEMA_FIELD(struct config_timing, fast_interval_ms),                     \
-			.minimum = 10,                                                            \
-			.maximum = HOUR_MS,                                                       \
-			.fallback = "\"500ms\"",                                                  \
-			.meaning = "the same while the check is undecided; at most interval"},    \
-		{.name = "timeout",                                                               \
-			.kind = SCHEMA_DURATION,                                                  \
-			SCHEMA_FIELD(struct config_timing, timeout_ms),                           \
-			.minimum = 10,                                                            \
-			.maximum = HOUR_MS,                                                       \
-			.fallback = "\"500ms\"",                                                  \
-			.meaning = "how long one run may take as a whole; at most interval"},     \
-		{.name = "rise",                                                                  \
-			.kind = SCHEMA_INTEGER,                                                   \
-			SCHEMA_FIELD(struct config_timing, rise),                                 \
-			.minimum = 1,                                                             \
-			.maximum = 100,                                                           \
-			.fallback = "3",                                                          \
-			.meaning = "good outcomes in a row that make it up"},                     \
+#define TIMING_KEYS                                                                              \
+	{.name = "interval",                                                                     \
+		.kind = SCHEMA_DURATION,                                                         \
+		SCHEMA_FIELD(struct config_timing, interval_ms),                                 \
+		.minimum = 10,                                                                   \
+		.maximum = HOUR_MS,                                                              \
+		.fallback = "\"1s\"",                                                            \
+		.meaning = "from the start of one run to the start of the next"},                \
+		{.name = "fast_interval",                                                        \
+			.kind = SCHEMA_DURATION,                                                 \
+			SCHEMA_FIELD(struct config_timing, fast_interval_ms),                    \
+			.minimum = 10,                                                           \
+			.maximum = HOUR_MS,                                                      \
+			.fallback = "\"500ms\"",                                                 \
+			.meaning = "the same while the check is undecided; at most interval"},   \
+		{.name = "timeout",                                                              \
+			.kind = SCHEMA_DURATION,                                                 \
+			SCHEMA_FIELD(struct config_timing, timeout_ms),                          \
+			.minimum = 10,                                                           \
+			.maximum = HOUR_MS,                                                      \
+			.fallback = "\"500ms\"",                                                 \
+			.meaning = "how long one run may take as a whole; at most interval"},    \
+		{.name = "rise",                                                                 \
+			.kind = SCHEMA_INTEGER,                                                  \
+			SCHEMA_FIELD(struct config_timing, rise),                                \
+			.minimum = 1,                                                            \
+			.maximum = 100,                                                          \
+			.fallback = "3",                                                         \
+			.meaning = "good outcomes in a row that make it up"},                    \
+		{.name = "fall",                                                                 \
+			.kind = SCHEMA_INTEGER,                                                  \
+			SCHEMA_FIELD(struct config_timing, fall),                                \
+			.minimum = 1,                                                            \
+			.maximum = 100,                                                          \
+			.fallback = "2",                                                         \
+			.meaning = "bad outcomes in a row that make it down"},                   \
+	{                                                                                        \
+		.name = "first_rise", .kind = SCHEMA_INTEGER,                                    \
+		SCHEMA_FIELD(struct config_timing, first_rise), .maximum = 100, .fallback = "0", \
+		.meaning = "rise until it was up for the first time; 0: the same"                \
+	}
+
+#define CHECK_OWN_KEYS                                                                            \
 	{                                                                                         \
-		.name = "fall", .kind = SCHEMA_INTEGER, SCHEMA_FIELD(struct config_timing, fall), \
-		.minimum = 1, .maximum = 100, .fallback = "2",                                    \
-		.meaning = "bad outcomes in a row that make it down"                              \
+		.name = "shared", .kind = SCHEMA_BOOLEAN,                                         \
+		SCHEMA_FIELD(struct config_timing, shared), .fallback = "false",                  \
+		.meaning = "it asks for what every server depends on: demotes, and withdraws not" \
 	}
 /* clang-format on */
 
@@ -169,8 +183,12 @@ const struct schema tables_timing = {.size = sizeof(struct config_timing), .keys
 static const struct schema_key check_keys[] = {
 	{.name = "type", .kind = SCHEMA_SPECIAL, .meaning = "the kind of check"},
 	TIMING_KEYS,
+	CHECK_OWN_KEYS,
 	SCHEMA_END,
 };
+static const struct schema_key check_own_keys[] = {CHECK_OWN_KEYS, SCHEMA_END};
+const struct schema tables_check_own = {
+	.size = sizeof(struct config_timing), .keys = check_own_keys};
 const struct schema tables_check = {.size = sizeof(struct config_timing), .keys = check_keys};
 
 static const struct schema_key prefix_keys[] = {
@@ -284,6 +302,15 @@ static const struct schema_key service_keys[] = {
 	{.name = "hooks",
 		.kind = SCHEMA_SPECIAL,
 		.meaning = "NAME to a command that is run when something changes"},
+	{.name = "slow_start",
+		.kind = SCHEMA_SPECIAL,
+		.meaning = "coming back with a weight that goes to its own in steps"},
+	{.name = "hold_down",
+		.kind = SCHEMA_SPECIAL,
+		.meaning = "staying away for a while after flapping"},
+	{.name = "leave",
+		.kind = SCHEMA_SPECIAL,
+		.meaning = "being announced with GRACEFUL_SHUTDOWN for a while before leaving"},
 	{.name = "on_stop",
 		.kind = SCHEMA_ENUM,
 		SCHEMA_FIELD(struct config_service, on_stop),
@@ -329,6 +356,13 @@ static const struct schema_key top_keys[] = {
 		.maximum = MINUTE_MS,
 		.fallback = "\"500ms\"",
 		.meaning = "how long a stop stays after its withdrawals are done"},
+	{.name = "reload_guard",
+		.kind = SCHEMA_INTEGER,
+		SCHEMA_FIELD(struct config, reload_guard),
+		.maximum = 100,
+		.fallback = "50",
+		.meaning = "a reload that drops more than this percentage of what is announced is "
+			   "refused"},
 	{.name = "state",
 		.kind = SCHEMA_STRING,
 		SCHEMA_FIELD(struct config, state),
@@ -349,9 +383,7 @@ static const struct schema_key top_keys[] = {
 	{.name = "neighbours",
 		.kind = SCHEMA_SPECIAL,
 		.meaning = "the other agents of this site, and how to speak with them"},
-	{.name = "shed",
-		.kind = SCHEMA_SPECIAL,
-		.meaning = "what an overloaded server does"},
+	{.name = "shed", .kind = SCHEMA_SPECIAL, .meaning = "what an overloaded server does"},
 	SCHEMA_END,
 };
 const struct schema tables_top = {.size = sizeof(struct config), .keys = top_keys};

@@ -22,6 +22,12 @@ extern const struct schema tables_hook;	      /* struct config_hook */
 extern const struct schema tables_restart;    /* struct config_restart */
 extern const struct schema tables_neighbours; /* struct config_neighbours */
 extern const struct schema tables_shed;	      /* struct config_shed */
+extern const struct schema tables_start;      /* struct config_start */
+extern const struct schema tables_slow_start; /* struct config_slow_start */
+extern const struct schema tables_hold_down;  /* struct config_hold_down */
+extern const struct schema tables_leave;      /* struct config_leave */
+/* Of struct config_timing, what a check has and `defaults` has not. */
+extern const struct schema tables_check_own;
 /* Only for its keys: those that every check has, whatever its type. */
 extern const struct schema tables_check;
 

@@ -35,6 +35,7 @@ static void apply_weight(struct load *l, const struct path *path, const struct c
 		return;
 	}
 	entry->target->weight = entry->target->configured_weight = w->weight;
+	entry->target->announced_weight = w->weight;
 	entry->target->weight_is_of_node = true;
 }
 

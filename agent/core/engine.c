@@ -315,6 +315,33 @@ void engine_stop(struct engine *e)
 	engine_judge_all(e);
 }
 
+void engine_hurry(struct engine *e, struct monotime now)
+{
+	for (size_t i = 0; i < e->inventory.n_services; i++)
+		for (size_t k = 0; k < e->inventory.services[i].n_prefixes; k++) {
+			struct leave *l = &e->inventory.services[i].prefixes[k].leave;
+
+			if (l->begun)
+				l->ends = monotime_min(l->ends, now);
+		}
+	engine_judge_all(e);
+}
+
+struct monotime engine_left(const struct engine *e, struct monotime now)
+{
+	struct monotime last = MONOTIME_ZERO;
+
+	for (size_t i = 0; i < e->inventory.n_services; i++)
+		for (size_t k = 0; k < e->inventory.services[i].n_prefixes; k++) {
+			const struct inventory_prefix *p = &e->inventory.services[i].prefixes[k];
+			struct monotime ends = leave_ends(&p->leave, now);
+
+			if (p->view.wanted != PREFIX_WANTED_WITHDRAW && !monotime_is_never(ends))
+				last = monotime_max(last, ends);
+		}
+	return last;
+}
+
 /* The only place where a service's health changes. What was well or suffered from a shared check
  * only, and is unwell by itself now, has flapped. */
 static void service_turn(struct engine *e, size_t service, enum service_health health,

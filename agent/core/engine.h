@@ -151,6 +151,11 @@ bool engine_is_frozen(const struct engine *e);
  */
 void engine_stop(struct engine *e);
 
+/* Whatever leaves gently does so no longer: the next engine_decide() withdraws it. */
+void engine_hurry(struct engine *e, struct monotime now);
+/* When the last of what leaves gently now is withdrawn; MONOTIME_ZERO: nothing does. */
+struct monotime engine_left(const struct engine *e, struct monotime now);
+
 /* Judges everything again at `now`. Returns true when anything that engine_prefix() shows but
  * `announces_at` changed. */
 bool engine_decide(struct engine *e, struct monotime now);

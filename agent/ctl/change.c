@@ -16,7 +16,7 @@
 /* What goes with a command. */
 static const struct change_usage {
 	const char *command;
-	bool all, number, reset, reason, span;
+	bool all, number, reset, reason, span, force;
 } usages[] = {
 	{.command = "drain", .all = true, .reason = true, .span = true},
 	{.command = "undrain", .all = true},
@@ -25,7 +25,7 @@ static const struct change_usage {
 	{.command = "freeze", .reason = true, .span = true},
 	{.command = "thaw"},
 	{.command = "check-now"},
-	{.command = "reload"},
+	{.command = "reload", .force = true},
 };
 
 static const struct change_usage *usage_of(const char *command)
@@ -42,6 +42,7 @@ static const char *unfit_option(const struct change_usage *usage, const struct c
 	       : o->reset && !usage->reset   ? "--reset"
 	       : o->reason && !usage->reason ? "--reason"
 	       : o->span && !usage->span     ? "--for"
+	       : o->force && !usage->force   ? "--force"
 					     : NULL;
 }
 
@@ -96,6 +97,8 @@ char *change_body(const char *command, const char *name, const char *number,
 			body, "weight", number ? json_integer(atoll(number)) : json_null());
 	else if (options->reset)
 		(void)json_object_set_new(body, "reset", json_true());
+	if (options->force)
+		(void)json_object_set_new(body, "force", json_true());
 	if (body_add(body, "name", name) && body_add(body, "reason", options->reason) &&
 		body_add(body, "for", options->span))
 		text = json_dumps(body, JSON_ENSURE_ASCII);

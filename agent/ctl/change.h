@@ -12,13 +12,14 @@
 struct change_options {
 	bool all;	    /* --all */
 	bool reset;	    /* --reset */
+	bool force;	    /* --force */
 	const char *reason; /* --reason TEXT */
 	const char *span;   /* --for D */
 };
 
 static inline bool change_options_given(const struct change_options *o)
 {
-	return o->all || o->reset || o->reason || o->span;
+	return o->all || o->reset || o->force || o->reason || o->span;
 }
 
 /*

@@ -333,6 +333,7 @@ static void print_help(FILE *out)
 		"  --reset         with weight: back to the configured one; with announce: end it\n"
 		"  --reason TEXT   with drain, announce, weight, freeze: why\n"
 		"  --for D         with those: how long, such as 30m or 2h\n"
+		"  --force         with reload: also where it withdraws more than reload_guard\n"
 		"  --help, --version\n"
 		"\n"
 		"Exit codes: 0 done, 1 refused or unknown, 2 usage, 3 no agent. With "
@@ -379,9 +380,9 @@ static int run_named(const struct command_options *options, int argc, char **arg
 		if (options->follow && commands[i].run != run_events)
 			return complain(COMMAND_USAGE, "--follow goes with events only");
 		if (change_options_given(&options->change) && commands[i].run != run_change)
-			return complain(COMMAND_USAGE, "--all, --reset, --reason and --for go with "
-						       "drain, undrain, announce, weight "
-						       "and freeze only");
+			return complain(COMMAND_USAGE, "--all, --reset, --reason, --for and "
+						       "--force go with drain, undrain, "
+						       "announce, weight, freeze and reload only");
 		return commands[i].run(options, argc, argv);
 	}
 	return unknown_command(argv[0]);
@@ -408,6 +409,7 @@ static int run_line(int argc, char **argv)
 		OPTION_FOLLOW,
 		OPTION_ALL,
 		OPTION_RESET,
+		OPTION_FORCE,
 		OPTION_REASON,
 		OPTION_FOR
 	};
@@ -420,6 +422,7 @@ static int run_line(int argc, char **argv)
 		{"version", no_argument, NULL, OPTION_VERSION},
 		{"all", no_argument, NULL, OPTION_ALL},
 		{"reset", no_argument, NULL, OPTION_RESET},
+		{"force", no_argument, NULL, OPTION_FORCE},
 		{"reason", required_argument, NULL, OPTION_REASON},
 		{"for", required_argument, NULL, OPTION_FOR},
 		{0},
@@ -448,6 +451,9 @@ static int run_line(int argc, char **argv)
 			break;
 		case OPTION_RESET:
 			options.change.reset = true;
+			break;
+		case OPTION_FORCE:
+			options.change.force = true;
 			break;
 		case OPTION_REASON:
 			options.change.reason = optarg;

@@ -34,6 +34,7 @@ static const struct complete_option {
 	{"--follow", false, " events ", "go on, also when the agent is restarted"},
 	{"--all", false, " drain undrain ", "the whole server"},
 	{"--reset", false, " weight announce ", "back to what is configured"},
+	{"--force", false, " reload ", "also where it withdraws more than reload_guard"},
 	{"--reason", true, " drain announce weight freeze ", "why"},
 	{"--for", true, " drain announce weight freeze ", "how long"},
 	{"--help", false, NULL, "what it can do"},

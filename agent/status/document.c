@@ -225,6 +225,7 @@ void document_put_prefix(struct document *d, size_t service, size_t index)
 	else
 		json_write_number(w, "exported", (uint64_t)seen->exported);
 	json_write_number(w, "weight", wanted->weight);
+	json_write_bool(w, "graceful", wanted->graceful);
 	json_write_string(w, "reason", prefix_reason_name(wanted->reason));
 	document_put_time(d, "since", wanted->since);
 	json_write_string(w, "elsewhere", null_if_empty(seen->elsewhere));

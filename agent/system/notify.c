@@ -78,6 +78,14 @@ void notify_stopping(void)
 	notify_send("STOPPING=1", WAIT_MS);
 }
 
+void notify_extend(uint64_t us)
+{
+	char text[64];
+
+	(void)snprintf(text, sizeof(text), "EXTEND_TIMEOUT_USEC=%llu", (unsigned long long)us);
+	notify_send(text, WAIT_MS);
+}
+
 uint64_t notify_watchdog_us(void)
 {
 	uint64_t us;

@@ -98,6 +98,10 @@ START_TEST (every_key_is_in_the_manual) {
 	check_table("hooks", &tables_hook);
 	check_table("neighbours", &tables_neighbours);
 	check_table("check", &tables_check);
+	check_table("defaults", &tables_start);
+	check_table("slow_start", &tables_slow_start);
+	check_table("hold_down", &tables_hold_down);
+	check_table("leave", &tables_leave);
 	for (const struct probe_type *const *t = probe_types; *t; t++)
 		check_table((*t)->name, (*t)->settings);
 }
@@ -131,6 +135,10 @@ START_TEST (tables_keep_their_rules) {
 	check_rules("restart", &tables_restart, false);
 	check_rules("hooks", &tables_hook, false);
 	check_rules("neighbours", &tables_neighbours, false);
+	check_rules("defaults", &tables_start, false);
+	check_rules("slow_start", &tables_slow_start, false);
+	check_rules("hold_down", &tables_hold_down, false);
+	check_rules("leave", &tables_leave, false);
 	for (const struct probe_type *const *t = probe_types; *t; t++)
 		check_rules((*t)->name, (*t)->settings, true);
 }

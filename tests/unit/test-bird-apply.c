@@ -49,7 +49,7 @@ static void make_config(size_t n)
 			(struct prefix){.address = {.family = ADDRESS_FAMILY_IPV4,
 						.bytes = {192, 0, 2, (uint8_t)(i + 1)}},
 				.length = 32};
-		prefixes[i][0].weight = 100;
+		prefixes[i][0].announced_weight = 100;
 	}
 	config = (struct config){.services = services, .n_services = n};
 	config.bird.socket = socket_path;
@@ -247,7 +247,7 @@ START_TEST (test_many_changes_two_configures) {
 	before = bird.n_configure;
 	bird.busy_ms = 500;
 	for (size_t i = 0; i < 12; i++) {
-		prefixes[i][0].weight = 200;
+		prefixes[i][0].announced_weight = 200;
 		ck_assert_int_eq(apply_configure(apply, &config), 0);
 		apply_flush(apply);
 		LOOP_FOR(event, 8);
@@ -266,7 +266,7 @@ START_TEST (test_in_progress_is_not_settled) {
 
 	begin(1);
 	bird.busy_ms = 300;
-	prefixes[0][0].weight = 7;
+	prefixes[0][0].announced_weight = 7;
 	ck_assert_int_eq(apply_configure(apply, &config), 0);
 	apply_flush(apply);
 	begun = clock_monotime();
@@ -300,7 +300,7 @@ START_TEST (test_death_behind_configure) {
 	begin(2);
 	bird.mute = true;
 	bird.last[0] = '\0';
-	prefixes[1][0].weight = 9;
+	prefixes[1][0].announced_weight = 9;
 	ck_assert_int_eq(apply_configure(apply, &config), 0);
 	apply_flush(apply);
 	ck_assert(LOOP_UNTIL(event, strcmp(bird.last, "configure") == 0, 1000));
@@ -315,7 +315,7 @@ END_TEST
 START_TEST (test_refused_not_ours) {
 	begin(2);
 	bird.refuse = "/etc/bird/bird.conf:7:3 syntax error, unexpected '}'";
-	prefixes[0][0].weight = 50;
+	prefixes[0][0].announced_weight = 50;
 	ck_assert_int_eq(apply_configure(apply, &config), 0);
 	apply_flush(apply);
 	ck_assert(LOOP_UNTIL(event, apply_status(apply)->alarm[0], 1000));
@@ -348,7 +348,7 @@ START_TEST (test_refused_ours) {
 	begin(2);
 	(void)snprintf(text, sizeof(text), "%s/s0.conf:9:1 Symbol already defined", folder);
 	bird.refuse = text;
-	prefixes[0][0].weight = 50;
+	prefixes[0][0].announced_weight = 50;
 	ck_assert_int_eq(apply_configure(apply, &config), 0);
 	apply_flush(apply);
 	ck_assert(LOOP_UNTIL(event, apply_status(apply)->alarm[0], 1000));
@@ -382,7 +382,7 @@ START_TEST (test_put_back_is_not_the_end) {
 	ck_assert_uint_eq(bird.n_check, 0);
 	(void)snprintf(text, sizeof(text), "%s/s0.conf:9:1 Symbol already defined", folder);
 	bird.refuse = text;
-	bird.refuse_weight = prefixes[0][0].weight = 50;
+	bird.refuse_weight = prefixes[0][0].announced_weight = 50;
 	ck_assert_int_eq(apply_configure(apply, &config), 0);
 	apply_flush(apply);
 	ck_assert(LOOP_UNTIL(event, strstr(apply_status(apply)->alarm, "last good one"), 1000));

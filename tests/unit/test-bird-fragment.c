@@ -51,7 +51,7 @@ static struct config_prefix *add(const char *prefix, uint32_t weight, enum prefi
 
 	ck_assert_uint_lt(s.service.n_prefixes, PREFIXES_MAX);
 	ck_assert_msg(prefix_parse(prefix, &c->prefix, NULL) == 0, "%s", prefix);
-	c->weight = weight;
+	c->announced_weight = weight;
 	s.wanted[s.service.n_prefixes++] = wanted;
 	return c;
 }
@@ -222,7 +222,9 @@ START_TEST (body) {
 	ck_assert_uint_eq(body_of(0), before);
 
 	seen[n++] = before;
-	c->weight = 101;
+	c->announced_weight = 101;
+	seen[n++] = body_of(0);
+	c->graceful = true;
 	seen[n++] = body_of(0);
 	ck_assert_uint_eq(body_of(1), last); /* the worst weight is the worst weight */
 	c->prepend = 1;
@@ -722,7 +724,7 @@ static int print(int argc, char **argv)
 		*rest++ = '\0';
 		if (prefix_parse(argv[i], &c->prefix, NULL) < 0)
 			return 2;
-		c->weight = (uint32_t)strtoul(rest, &rest, 10);
+		c->announced_weight = (uint32_t)strtoul(rest, &rest, 10);
 		if (*rest == ',')
 			c->prepend = (uint32_t)strtoul(rest + 1, &rest, 10);
 		c->last_resort = strcmp(rest, ",last") == 0;

@@ -260,7 +260,7 @@ END_TEST
 START_TEST (test_matches) {
 	struct config_community communities[] = {{{64501, 53}}, {{64501, 54}}};
 	struct config_community large[] = {{{64501, 1, 53}}};
-	const struct config_prefix prefix = {.weight = 100,
+	const struct config_prefix prefix = {.announced_weight = 100,
 		.prepend = 2,
 		.communities = communities,
 		.n_communities = 2,
@@ -274,6 +274,7 @@ START_TEST (test_matches) {
 		.large_communities = {{{64501, 1, 53}}},
 		.n_large_communities = 1};
 	struct observe_route r = good;
+	struct config_prefix leaving;
 
 	ck_assert(observe_route_matches(&good, &prefix, false));
 	ck_assert(!observe_route_matches(&good, &prefix, true));
@@ -293,6 +294,17 @@ START_TEST (test_matches) {
 	ck_assert(!observe_route_matches(&r, &prefix, false));
 	r.weight = 65535; /* with GRACEFUL_SHUTDOWN and the worst weight it is the twin's */
 	ck_assert(observe_route_matches(&r, &prefix, true));
+	leaving = prefix;
+	leaving.graceful = true;
+	r.weight = 100;
+	ck_assert(observe_route_matches(&r, &leaving, false));
+	ck_assert(!observe_route_matches(&good, &leaving, false));
+	/* Said twice, it is said once. */
+	communities[1] = (struct config_community){{65535, 0}};
+	r = good;
+	r.communities[0] = (struct config_community){{65535, 0}};
+	ck_assert(observe_route_matches(&r, &leaving, false));
+	communities[1] = (struct config_community){{64501, 54}};
 	r = good;
 	r.large_communities[0].part[1] = 2;
 	ck_assert(!observe_route_matches(&r, &prefix, false));
