@@ -1,0 +1,226 @@
+"""Coming back gently, leaving gently, and the guards, as the router sees them: slow_start, hold_down,
+leave, shared, reload_guard."""
+
+import os
+import signal
+import time
+
+from lib.case import check, eventually, main
+from lib.site import Site
+from lib.wire import ANNOUNCE, WITHDRAW
+
+DNS, DNS6, WEB = "192.0.2.53/32", "2001:db8::53/128", "192.0.2.80/32"
+SHUTDOWN = (65535, 0)
+
+
+def fresh(site, dns=None, last_resort=False, wait=True, **top):
+    """The agent anew on a BIRD that announces nothing; `dns` is added to that service."""
+    edge = site.edges[0]
+    agent = edge.agent
+    if agent.process and agent.process.alive():
+        agent.stop(signal.SIGKILL)
+    if not edge.nsd.process or not edge.nsd.process.alive():
+        edge.nsd.start()
+    for name in os.listdir(edge.fragments):
+        os.unlink(os.path.join(edge.fragments, name))
+    edge.birdc("configure")
+    for prefix in (DNS, DNS6, WEB):
+        site.wait_route(prefix, set())
+    if os.path.exists(edge.host.path("state.json")):
+        os.unlink(edge.host.path("state.json"))
+    agent.config = agent.default_config()
+    agent.config.update(top)
+    agent.config["services"]["dns"].update(dns or {})
+    if last_resort:
+        agent.config["services"]["dns"]["prefixes"][DNS] = {"weight": 100, "last_resort": True}
+    agent.start()
+    if wait:
+        for prefix in (DNS, DNS6, WEB):
+            agent.wait_prefix(prefix, wanted="announce", reason="healthy", announced=True, exported=1)
+            site.wait_announced(prefix, "edge1")
+        agent.wait_status(lambda s: s["bird"]["settled"], what="settled")
+    return agent
+
+
+def ctl(agent, *arguments, code=0):
+    done = agent.ctl(*arguments)
+    check(done.returncode == code, f"redshankctl {arguments} exits {code}", done)
+    return done
+
+
+def meds(site, prefix, since):
+    return [event.med for event in site.wire.since(since, "edge1", prefix, (ANNOUNCE,))]
+
+
+def withdrawn(site, prefix, since):
+    return [event.time for event in site.wire.since(since, "edge1", prefix, (WITHDRAW,))]
+
+
+def shutdown_seen(site, prefix, since):
+    """The first announcement with GRACEFUL_SHUTDOWN."""
+    return site.wire.wait(
+        lambda e: e.time >= since and e.kind == ANNOUNCE and e.prefix == prefix and SHUTDOWN in e.attributes.get("communities", []),
+        what=f"{prefix} with GRACEFUL_SHUTDOWN",
+    )
+
+
+def test_slow_start(site):
+    """MED goes to the prefix's own in steps, each one UPDATE; what is adopted has no ramp."""
+    began = time.time()
+    agent = fresh(site, {"slow_start": {"from": 500, "steps": 4, "for": "1200ms"}}, wait=False)
+    agent.wait_prefix(DNS, reason="ramping", announced=True)
+    agent.wait_prefix(WEB, reason="healthy", announced=True)
+    text = " ".join(ctl(agent, "explain", DNS).stdout.split())
+    check("rule 7, ramping for" in text and "its weight takes the next step" in text, "explain", text)
+    agent.wait_prefix(DNS, reason="healthy", weight=100)
+    site.wire.wait_announce("edge1", DNS, since=began, med=100)
+    check(meds(site, DNS, began) == [500, 400, 300, 200, 100], "the steps", meds(site, DNS, began))
+    check(set(meds(site, WEB, began)) == {100}, "the other service has none", meds(site, WEB, began))
+    check(not withdrawn(site, DNS, began), "nothing is withdrawn on the way")
+    moment = time.time()
+    agent.stop(signal.SIGUSR2)
+    agent.start()
+    agent.wait_prefix(DNS, reason="healthy", announced=True, weight=100)
+    agent.wait_status(lambda s: s["bird"]["settled"], what="settled")
+    check(not site.wire.since(moment, "edge1", DNS), "adopted without an UPDATE")
+    site.edges[0].nsd.kill()
+    site.wait_route(DNS, set())
+    moment = time.time()
+    site.edges[0].nsd.start()
+    agent.wait_prefix(DNS, reason="ramping")
+    ctl(agent, "weight", DNS, "7")
+    site.wire.wait_announce("edge1", DNS, since=moment, med=7)
+    agent.wait_prefix(DNS, reason="healthy", weight=7)
+    check(meds(site, DNS, moment)[0] == 500, "it came with `from`", meds(site, DNS, moment))
+
+
+def test_hold_down(site):
+    """A service that flaps stays away though it is well, and comes back when its penalty has decayed."""
+    agent = fresh(site, {"hold_down": {"penalty": 1000, "suppress": 1500, "reuse": 750, "half_life": "2s", "max": "4s"}})
+    edge = site.edges[0]
+    for _ in range(2):
+        flapped = edge.nsd.kill()
+        site.wait_route(DNS, set())
+        edge.nsd.start()
+        agent.wait_status(lambda s: s["services"]["dns"]["health"] == "healthy", what="healthy")
+    agent.wait_prefix(DNS, wanted="withdraw", reason="held_down")
+    text = " ".join(ctl(agent, "explain", DNS).stdout.split())
+    check("rule 5, held_down for" in text and "its penalty has decayed in" in text, "explain", text)
+    came = site.wire.wait_announce("edge1", DNS, since=flapped)
+    check(2.0 < came.time - flapped < 4.5, "between half_life and max after the last flap", came.time - flapped)
+    agent.wait_prefix(DNS, wanted="announce", reason="healthy")
+
+
+def test_drain(site):
+    """A drain is announced before it withdraws; the last resort needs no configure; a death does not wait."""
+    agent = fresh(site, {"leave": {"graceful": "1s", "weight": 900}}, last_resort=True)
+    moment = time.time()
+    ctl(agent, "drain", "dns")
+    seen = shutdown_seen(site, DNS6, moment)
+    check(seen.med == 900, "the weight for leaving", seen)
+    check(shutdown_seen(site, DNS, moment).med == 65535, "the last resort")
+    agent.wait_prefix(DNS6, wanted="announce", reason="drained", graceful=True, weight=900)
+    agent.wait_prefix(DNS, wanted="demote", reason="drained", graceful=False)
+    for prefix in (DNS, DNS6):
+        gone = site.wire.wait_withdraw("edge1", prefix, since=moment)
+        check(0.95 < gone.time - moment < 2.5, f"{prefix} leaves when the time is over", gone.time - moment)
+    agent.wait_prefix(DNS6, wanted="withdraw", reason="drained", graceful=False, weight=100)
+    moment = time.time()
+    ctl(agent, "undrain", "dns")
+    back = site.wire.wait_announce("edge1", DNS6, since=moment)
+    check(back.med == 100 and SHUTDOWN not in back.attributes.get("communities", []), "back as ever", back)
+    agent.wait_prefix(DNS6, announced=True, reason="healthy")
+    moment = time.time()
+    ctl(agent, "drain", "dns")
+    shutdown_seen(site, DNS6, moment)
+    killed = site.edges[0].nsd.kill()
+    gone = site.wire.wait_withdraw("edge1", DNS6, since=killed)
+    check(gone.time - killed < 0.5, "a death in the middle is withdrawn at once", gone.time - killed)
+
+
+def test_drain_without_configure(site):
+    """Where BIRD refuses to configure nothing can be announced first, and it is withdrawn all the same."""
+    agent = fresh(site, {"leave": {"graceful": "700ms"}})
+    site.edges[0].break_bird_conf()
+    moment = time.time()
+    ctl(agent, "drain", "dns")
+    gone = site.wire.wait_withdraw("edge1", DNS, since=moment)
+    check(gone.time - moment < 2.5, "in time", gone.time - moment)
+    check(not meds(site, DNS, moment), "no UPDATE before")
+    site.edges[0].repair_bird_conf()
+    agent.wait_status(lambda s: not s["bird"]["alarm"], what="repaired", timeout=10)
+
+
+def test_stop(site):
+    """TERM says so first, too, for the services that leave gently; the agent stays until it is done."""
+    agent = fresh(site, {"leave": {"graceful": "1s"}}, stop_grace="0ms")
+    moment = time.time()
+    agent.send_signal(signal.SIGTERM)
+    shutdown_seen(site, DNS, moment)
+    check(site.wire.wait_withdraw("edge1", WEB, since=moment).time - moment < 0.9, "the other service leaves at once")
+    agent.wait_prefix(DNS, wanted="announce", reason="stopping", graceful=True)
+    check(agent.process.wait(10) == 0, "exit status")
+    gone = site.wire.wait_withdraw("edge1", DNS, since=moment)
+    check(0.95 < gone.time - moment < 2.5, "withdrawn when the time is over", gone.time - moment)
+
+    agent = fresh(site, {"leave": {"graceful": "30s"}}, stop_grace="0ms")
+    moment = time.time()
+    agent.send_signal(signal.SIGTERM)
+    shutdown_seen(site, DNS, moment)
+    killed = site.edges[0].nsd.kill()
+    gone = site.wire.wait_withdraw("edge1", DNS, since=killed)
+    check(gone.time - killed < 0.5, "a death in the middle is withdrawn at once", gone.time - killed)
+    check(agent.process.wait(5) == 0, "and there is nothing to wait for")
+
+    agent = fresh(site, {"leave": {"graceful": "30s"}}, stop_grace="0ms")
+    moment = time.time()
+    agent.send_signal(signal.SIGTERM)
+    shutdown_seen(site, DNS, moment)
+    agent.send_signal(signal.SIGTERM)
+    site.wire.wait_withdraw("edge1", DNS, since=moment)
+    check(agent.process.wait(5) == 0, "a second TERM does not wait")
+
+
+def test_shared(site):
+    """What every server depends on demotes and does not withdraw."""
+    agent = fresh(site, wait=False, last_resort=True, dns={})
+    agent.config["services"]["dns"]["checks"]["upstream"] = {"type": "exec", "command": ["/usr/bin/test", "!", "-e", agent.edge.host.path("outage")], "shared": True}
+    agent.reload()
+    agent.wait_check("dns", "upstream", state="up")
+    agent.wait_prefix(DNS, reason="healthy", announced=True)
+    moment = time.time()
+    with open(agent.edge.host.path("outage"), "w", encoding="utf-8"):
+        pass
+    agent.wait_prefix(DNS6, wanted="announce", reason="shared_unhealthy")
+    agent.wait_prefix(DNS, wanted="demote", reason="shared_unhealthy")
+    eventually(lambda: meds(site, DNS, moment) == [65535], 5, lambda: f"demoted: {site.wire.tail()}")
+    check(not site.wire.since(moment, "edge1", DNS6) and not withdrawn(site, DNS, moment), "and nobody leaves")
+    os.unlink(agent.edge.host.path("outage"))
+    agent.wait_prefix(DNS, wanted="announce", reason="healthy")
+    eventually(lambda: meds(site, DNS, moment) == [65535, 100], 5, lambda: f"back: {site.wire.tail()}")
+
+
+def test_reload_guard(site):
+    """A reload that drops most of what is announced is refused by name; HUP never forces it."""
+    agent = fresh(site)
+    del agent.config["services"]["dns"]
+    mark, moment = len(agent.text()), time.time()
+    agent.reload()
+    agent.wait_log("reload refused: it would withdraw too much", after=mark)
+    agent.wait_log("would be withdrawn: " + DNS + " of dns", after=mark)
+    done = ctl(agent, "reload", code=1)
+    for words in ("2 of the 3 prefixes that are announced now", "reload_guard (50 %)", "--force", DNS, DNS6):
+        check(words in done.stderr, words, done)
+    check(WEB not in done.stderr, "what stays is not named", done)
+    check(agent.status()["services"]["dns"]["prefixes"][DNS]["announced"], "it runs on")
+    check(not site.wire.since(moment, "edge1"), "without an UPDATE")
+    check("reloaded: watching 1 services" in ctl(agent, "reload", "--force").stdout, "forced")
+    site.wait_route(DNS, set())
+    agent.wait_log("reload --force: by root")
+    ctl(agent, "status", "--force", code=2)
+    agent.config["services"]["web"]["prefixes"] = {"192.0.2.81/32": 100, WEB: 100}
+    agent.write_config()
+    ctl(agent, "reload")
+
+
+main(lambda: Site(edges=1))
