@@ -43,9 +43,12 @@ static void on_check_now(void *userdata)
 	checks++;
 }
 
-static int on_reload(void *userdata, struct problems *problems)
+static bool reload_forced;
+
+static int on_reload(void *userdata, bool force, struct problems *problems)
 {
 	reloads++;
+	reload_forced = force;
 	if (reload_problem)
 		problems_add(problems, PROBLEM_ERROR, "%s", reload_problem);
 	return reload_result;
@@ -173,6 +176,7 @@ START_TEST (one_request) {
 		{"check-now", "", 200, "every check runs now", 0},
 		{"check-now", "{\"name\": \"dns\"}", 400, "unknown key", 0},
 		{"reload", "", 200, "reloaded: watching 2 services", 0},
+		{"reload", "{\"force\": 1}", 400, "force: expected true or false", 0},
 	};
 
 	for (size_t i = 0; i < ELEMENTSOF(rows); i++) {
@@ -236,6 +240,9 @@ START_TEST (the_others) {
 	reload_result = -ENOMEM;
 	ck_assert_ptr_nonnull(strstr(ask("reload", ""), "Cannot allocate memory; what ran"));
 	ck_assert_uint_eq(reloads, 2);
+	ck_assert(!reload_forced);
+	(void)ask("reload", "{\"force\": true}");
+	ck_assert(reload_forced);
 }
 END_TEST
 
