@@ -99,6 +99,8 @@ def test_hold_down(site):
     agent = fresh(site, {"hold_down": {"penalty": 1000, "suppress": 1500, "reuse": 750, "half_life": "2s", "max": "4s"}})
     edge = site.edges[0]
     for _ in range(2):
+        agent.wait_prefix(DNS, announced=True, exported=1)
+        site.wait_announced(DNS, "edge1")
         flapped = edge.nsd.kill()
         site.wait_route(DNS, set())
         edge.nsd.start()
