@@ -341,7 +341,8 @@ function listen() {
 		streaming = false;
 		streamTimer = setTimeout(listen, backoff(streamTries++));
 		say();
-		soon(0);
+		if (tries === 0)
+			soon(0);
 	};
 }
 
