@@ -8,64 +8,11 @@
 #include <string.h>
 
 #include "agent/base/clock.h"
-#include "agent/bird/apply_explain.h"
 #include "agent/judge/verdict.h"
 #include "agent/status/document.h"
+#include "tests/unit/fake-facts.h"
 
-#define MANY 5000
-
-static struct engine_prefix fake_prefixes[MANY];
-static struct apply_observed fake_observed[MANY];
-static struct apply_status fake_status;
-static struct check fake_check;
-static enum service_health fake_health;
 static const char *fake_reason;
-
-const struct engine_prefix *engine_prefix(const struct engine *e, size_t service, size_t prefix)
-{
-	return &fake_prefixes[prefix];
-}
-
-const struct check *engine_check(const struct engine *e, size_t service, size_t check)
-{
-	return &fake_check;
-}
-
-enum service_health engine_health(const struct engine *e, size_t service)
-{
-	return fake_health;
-}
-
-const struct apply_observed *apply_observed(const struct apply *a, size_t service, size_t prefix)
-{
-	return &fake_observed[prefix];
-}
-
-static struct advise_warning fake_warnings[2];
-static size_t n_fake_warnings;
-
-size_t apply_warnings(const struct apply *a, const struct advise_warning **ret)
-{
-	*ret = fake_warnings;
-	return n_fake_warnings;
-}
-
-const struct apply_status *apply_status(const struct apply *a)
-{
-	return &fake_status;
-}
-
-static const char *fake_session_down;
-
-bool apply_explain_session(const struct apply *a, size_t index, struct apply_explained_session *ret)
-{
-	if (index >= 2)
-		return false;
-	*ret = (struct apply_explained_session){
-		index == 1 && fake_session_down ? fake_session_down : "up4",
-		index == 0 || !fake_session_down};
-	return true;
-}
 
 static struct monotime fake_retry;
 
@@ -97,7 +44,7 @@ static size_t check_durations(
 	return n_fake_durations;
 }
 
-static struct config_prefix configured_prefixes[MANY];
+static struct config_prefix configured_prefixes[FAKE_MANY];
 static struct config_check configured_check = {.name = (char *)"answers"};
 static struct config_service configured_service = {
 	.name = (char *)"dns",
@@ -117,10 +64,12 @@ static struct document_render *render;
 
 static void setup(void)
 {
+	fake_observed_each = true;
+	n_fake_sessions = 2;
 	ck_assert_int_eq(document_render_new(&render), 0);
 	struct monotime now = clock_monotime();
 
-	for (size_t i = 0; i < MANY; i++) {
+	for (size_t i = 0; i < FAKE_MANY; i++) {
 		configured_prefixes[i].prefix = (struct prefix){
 			.address = {.family = ADDRESS_FAMILY_IPV4,
 				.bytes = {10, 0, (uint8_t)(i / 256), (uint8_t)(i % 256)}},
@@ -140,7 +89,7 @@ static void setup(void)
 		.sessions = 2,
 		.sessions_up = 2,
 		.commands_sent = 7};
-	fake_check = (struct check){.state = CHECK_STATE_UP, .since = now};
+	fake_checks[0] = (struct check){.state = CHECK_STATE_UP, .since = now};
 	fake_run = (struct run_view){.began = MONOTIME_NEVER, .next = MONOTIME_NEVER};
 	fake_retry = MONOTIME_NEVER;
 	fake_health = SERVICE_HEALTH_HEALTHY;
@@ -349,11 +298,11 @@ START_TEST (sessions_that_are_down_have_names) {
 
 	ck_assert_uint_eq(json_array_size(BIRD("sessions_down")), 0);
 	json_decref(d);
-	fake_session_down = "up6";
+	fake_session_down = 1;
 	d = make();
-	fake_session_down = NULL;
+	fake_session_down = SIZE_MAX;
 	ck_assert_uint_eq(json_array_size(BIRD("sessions_down")), 1);
-	ck_assert_str_eq(json_string_value(json_array_get(BIRD("sessions_down"), 0)), "up6");
+	ck_assert_str_eq(json_string_value(json_array_get(BIRD("sessions_down"), 0)), "s1");
 	json_decref(d);
 }
 END_TEST
@@ -470,11 +419,11 @@ START_TEST (outcomes_stand_newest_last) {
 	const json_t *outcomes;
 	json_t *d;
 
-	check_init(&fake_check, &settings, now);
-	check_take(&fake_check, CHECK_OUTCOME_GOOD, true, now);
-	check_take(&fake_check, CHECK_OUTCOME_UNKNOWN, true, now);
-	check_take(&fake_check, CHECK_OUTCOME_BAD, true, now);
-	check_take(&fake_check, CHECK_OUTCOME_GONE, true, now);
+	check_init(&fake_checks[0], &settings, now);
+	check_take(&fake_checks[0], CHECK_OUTCOME_GOOD, true, now);
+	check_take(&fake_checks[0], CHECK_OUTCOME_UNKNOWN, true, now);
+	check_take(&fake_checks[0], CHECK_OUTCOME_BAD, true, now);
+	check_take(&fake_checks[0], CHECK_OUTCOME_GONE, true, now);
 	fake_reason = "process 4242 is gone";
 	d = make();
 	outcomes = CHECK("outcomes");
@@ -564,16 +513,16 @@ START_TEST (five_thousand_prefixes_in_steps) {
 	unsigned steps;
 	json_t *d;
 
-	configured_service.n_prefixes = MANY;
-	for (size_t i = 0; i < MANY; i++)
+	configured_service.n_prefixes = FAKE_MANY;
+	for (size_t i = 0; i < FAKE_MANY; i++)
 		fake_prefixes[i].since.us += i / 100;
 	start = clock_monotime();
 	free(make_text(&steps));
 	(void)printf("5,000 prefixes: %u steps, %llu us\n", steps,
 		(unsigned long long)monotime_since_us(start, clock_monotime()));
-	ck_assert_uint_gt(steps, MANY / 20);
+	ck_assert_uint_gt(steps, FAKE_MANY / 20);
 	d = make();
-	ck_assert_uint_eq(json_object_size(at(d, "services", "dns", "prefixes", NULL)), MANY);
+	ck_assert_uint_eq(json_object_size(at(d, "services", "dns", "prefixes", NULL)), FAKE_MANY);
 	json_decref(d);
 }
 END_TEST
@@ -591,7 +540,7 @@ static void step_to_the_middle(void)
 START_TEST (another_configuration_in_the_middle) {
 	json_t *d;
 
-	configured_service.n_prefixes = MANY;
+	configured_service.n_prefixes = FAKE_MANY;
 	step_to_the_middle();
 	configured_service.n_prefixes = 1;
 	facts.generation++;
@@ -610,7 +559,7 @@ START_TEST (something_changes_in_the_middle) {
 	json_t *d;
 	int r;
 
-	configured_service.n_prefixes = MANY;
+	configured_service.n_prefixes = FAKE_MANY;
 	step_to_the_middle();
 	fake_prefixes[0].wanted = PREFIX_WANTED_WITHDRAW;
 	facts.revision++;
@@ -619,7 +568,7 @@ START_TEST (something_changes_in_the_middle) {
 	json_decref(d);
 	while ((r = document_render_step(render, &facts, 0, &text, &length)) > 0) {
 		facts.revision++;
-		ck_assert_uint_lt(steps++, MANY);
+		ck_assert_uint_lt(steps++, FAKE_MANY);
 	}
 	ck_assert_int_eq(r, 0);
 	free(text);

@@ -8,30 +8,13 @@
 #include <string.h>
 
 #include "agent/base/clock.h"
-#include "agent/bird/apply_explain.h"
 #include "agent/status/explain.h"
+#include "tests/unit/fake-facts.h"
 
-#define MANY 5000
-
-static struct engine_prefix fake_prefixes[MANY];
-static struct apply_observed fake_observed;
-static struct apply_status fake_status;
 static struct apply_explained fake_explained;
-static struct check fake_checks[2];
 static struct run_view fake_run;
 static enum apply_export fake_exports[4];
-static size_t n_fake_sessions;
 static const char *fake_others[3];
-
-const struct engine_prefix *engine_prefix(const struct engine *e, size_t service, size_t prefix)
-{
-	return &fake_prefixes[prefix];
-}
-
-const struct check *engine_check(const struct engine *e, size_t service, size_t check)
-{
-	return &fake_checks[check];
-}
 
 struct monotime engine_reuse(const struct engine *e, size_t service)
 {
@@ -43,26 +26,6 @@ struct monotime engine_next_step(const struct engine *e, size_t service, size_t 
 	return MONOTIME_NEVER;
 }
 
-enum service_health engine_health(const struct engine *e, size_t service)
-{
-	return SERVICE_HEALTH_HEALTHY;
-}
-
-const struct apply_observed *apply_observed(const struct apply *a, size_t service, size_t prefix)
-{
-	return &fake_observed;
-}
-
-size_t apply_warnings(const struct apply *a, const struct advise_warning **ret)
-{
-	return 0;
-}
-
-const struct apply_status *apply_status(const struct apply *a)
-{
-	return &fake_status;
-}
-
 struct monotime apply_explain_retry(const struct apply *a)
 {
 	return MONOTIME_NEVER;
@@ -72,16 +35,6 @@ void apply_explain(
 	const struct apply *a, size_t service, size_t prefix, struct apply_explained *ret)
 {
 	*ret = fake_explained;
-}
-
-bool apply_explain_session(const struct apply *a, size_t index, struct apply_explained_session *ret)
-{
-	static const char *const names[] = {"a", "b", "c", "d"};
-
-	if (index >= n_fake_sessions)
-		return false;
-	*ret = (struct apply_explained_session){names[index], index != 3};
-	return true;
 }
 
 enum apply_export apply_explain_export(
@@ -115,7 +68,7 @@ static const char *check_reason(void *userdata, size_t service, size_t check)
 }
 
 static const struct probe_type type = {.name = "tcp"};
-static struct config_prefix configured_prefixes[MANY];
+static struct config_prefix configured_prefixes[FAKE_MANY];
 static struct config_check configured_checks[2] = {
 	{.name = (char *)"process", .type = &type}, {.name = (char *)"port", .type = &type}};
 static struct config_service configured_services[] = {
@@ -132,7 +85,7 @@ static void setup(void)
 {
 	struct monotime now = clock_monotime();
 
-	for (size_t i = 0; i < MANY; i++) {
+	for (size_t i = 0; i < FAKE_MANY; i++) {
 		configured_prefixes[i] = (struct config_prefix){
 			.prefix = {.address = {.family = ADDRESS_FAMILY_IPV4,
 					   .bytes = {10, 0, (uint8_t)(i / 256),
@@ -146,7 +99,7 @@ static void setup(void)
 			.since = now,
 			.announces_at = MONOTIME_NEVER};
 	}
-	for (size_t i = 0; i < ELEMENTSOF(fake_checks); i++)
+	for (size_t i = 0; i < ELEMENTSOF(configured_checks); i++)
 		fake_checks[i] = (struct check){.state = CHECK_STATE_UP,
 			.since = now,
 			.settings = {.interval_ms = 1000,
@@ -157,7 +110,7 @@ static void setup(void)
 	configured_services[0].n_checks = 2;
 	configured_services[0].require = CONFIG_REQUIRE_ALL;
 	configured_services[1].n_prefixes = 1;
-	fake_observed = (struct apply_observed){.announced = APPLY_YES, .exported = 1};
+	fake_observed[0] = (struct apply_observed){.announced = APPLY_YES, .exported = 1};
 	fake_status = (struct apply_status){.link = APPLY_LINK_UP, .settled = true};
 	fake_explained = (struct apply_explained){.protocols = {{.name = "redshank:dns:x",
 							  .want_up = true,
@@ -169,6 +122,8 @@ static void setup(void)
 		.read = true};
 	fake_run = (struct run_view){.began = now, .next = monotime_add_ms(now, 1000)};
 	n_fake_sessions = 0;
+	fake_session_down = 3;
+	fake_health = SERVICE_HEALTH_HEALTHY;
 	memset(fake_others, 0, sizeof(fake_others));
 	facts.stopping = false;
 }
@@ -350,11 +305,11 @@ START_TEST (protocols_sessions_and_others) {
 		.weight = 65535};
 	fake_explained.n_protocols = 2;
 	d = make("dns", true);
-	ck_assert(json_is_false(at(d, "sessions", "d", "up", NULL)));
+	ck_assert(json_is_false(at(d, "sessions", "s3", "up", NULL)));
 	ck_assert_uint_eq(json_array_size(PREFIX("exported_to")), 1);
-	ck_assert_text(json_array_get(PREFIX("exported_to"), 0), "a");
+	ck_assert_text(json_array_get(PREFIX("exported_to"), 0), "s0");
 	ck_assert_uint_eq(json_array_size(PREFIX("not_exported_to")), 1);
-	ck_assert_text(json_array_get(PREFIX("not_exported_to"), 0), "b");
+	ck_assert_text(json_array_get(PREFIX("not_exported_to"), 0), "s1");
 	ck_assert_uint_eq(json_array_size(PREFIX("others")), 2);
 	ck_assert(json_is_false(PREFIX("reading")));
 	ck_assert(json_is_true(json_object_get(json_array_get(PREFIX("others"), 1), "best")));
@@ -539,7 +494,7 @@ START_TEST (five_thousand_prefixes) {
 	json_t *d;
 
 	configured_services[1].n_prefixes = 0;
-	configured_services[0].n_prefixes = MANY;
+	configured_services[0].n_prefixes = FAKE_MANY;
 	n_fake_sessions = 4;
 	start = clock_monotime();
 	text = document_explain(&facts, "dns", &found);
@@ -550,7 +505,7 @@ START_TEST (five_thousand_prefixes) {
 	free(text);
 	ck_assert_uint_lt(took_us, 1000000);
 	d = make("dns", true);
-	ck_assert_uint_eq(json_object_size(at(d, "services", "dns", "prefixes", NULL)), MANY);
+	ck_assert_uint_eq(json_object_size(at(d, "services", "dns", "prefixes", NULL)), FAKE_MANY);
 	json_decref(d);
 }
 END_TEST

@@ -7,67 +7,12 @@
 #include <string.h>
 
 #include "agent/base/clock.h"
-#include "agent/bird/apply_explain.h"
 #include "agent/events/events.h"
 #include "agent/status/metrics.h"
-
-#define MANY 5000
-
-static struct engine_prefix fake_prefixes[MANY];
-static struct apply_observed fake_observed;
-static struct apply_status fake_status;
-static struct check fake_check;
-static enum service_health fake_health;
-static struct advise_warning fake_warnings[3];
-static size_t n_fake_warnings;
-
-const struct engine_prefix *engine_prefix(const struct engine *e, size_t service, size_t prefix)
-{
-	return &fake_prefixes[service + prefix];
-}
-
-const struct check *engine_check(const struct engine *e, size_t service, size_t check)
-{
-	return &fake_check;
-}
-
-enum service_health engine_health(const struct engine *e, size_t service)
-{
-	return fake_health;
-}
-
-const struct apply_observed *apply_observed(const struct apply *a, size_t service, size_t prefix)
-{
-	return &fake_observed;
-}
-
-size_t apply_warnings(const struct apply *a, const struct advise_warning **ret)
-{
-	*ret = fake_warnings;
-	return n_fake_warnings;
-}
-
-const struct apply_status *apply_status(const struct apply *a)
-{
-	return &fake_status;
-}
-
-static size_t n_fake_sessions;
-
-/* The first is down. */
-bool apply_explain_session(const struct apply *a, size_t index, struct apply_explained_session *ret)
-{
-	static char name[32];
-
-	if (index >= n_fake_sessions)
-		return false;
-	(void)snprintf(name, sizeof(name), "upstream%zu", index);
-	*ret = (struct apply_explained_session){.name = name, .up = index > 0};
-	return true;
-}
+#include "tests/unit/fake-facts.h"
 
 static const struct probe_type type_tcp = {.name = "tcp"}, type_dns = {.name = "dns"};
-static struct config_prefix configured_prefixes[MANY];
+static struct config_prefix configured_prefixes[FAKE_MANY];
 static struct config_check configured_checks[] = {{.name = (char *)"port", .type = &type_tcp},
 	{.name = (char *)"answers", .type = &type_dns},
 	{.name = (char *)"port2", .type = &type_tcp}};
@@ -87,7 +32,7 @@ static struct metrics_facts facts;
 
 static void setup(void)
 {
-	for (size_t i = 0; i < MANY; i++) {
+	for (size_t i = 0; i < FAKE_MANY; i++) {
 		configured_prefixes[i].prefix = (struct prefix){
 			.address = {.family = ADDRESS_FAMILY_IPV4,
 				.bytes = {10, 0, (uint8_t)(i / 256), (uint8_t)(i % 256)}},
@@ -97,9 +42,9 @@ static void setup(void)
 			.weight = 100};
 	}
 	configured_services[0].n_prefixes = 1;
-	fake_observed = (struct apply_observed){.announced = APPLY_YES, .exported = 2};
+	fake_observed[0] = (struct apply_observed){.announced = APPLY_YES, .exported = 2};
 	fake_status = (struct apply_status){.link = APPLY_LINK_UP, .version = "2.0.12"};
-	fake_check = (struct check){.state = CHECK_STATE_UP};
+	fake_checks[0] = fake_checks[1] = fake_checks[2] = (struct check){.state = CHECK_STATE_UP};
 	fake_health = SERVICE_HEALTH_HEALTHY;
 	n_fake_warnings = n_fake_sessions = 0;
 	configured.node = (char *)"edge1";
@@ -162,14 +107,15 @@ START_TEST (sessions) {
 	char *text, *found;
 
 	n_fake_sessions = 2;
+	fake_session_down = 0;
 	EXPECT_FAMILY("bird_session_up", "# TYPE redshank_bird_session_up gauge\n"
-					 "redshank_bird_session_up{session=\"upstream0\"} 0\n"
-					 "redshank_bird_session_up{session=\"upstream1\"} 1\n");
+					 "redshank_bird_session_up{session=\"s0\"} 0\n"
+					 "redshank_bird_session_up{session=\"s1\"} 1\n");
 	n_fake_sessions = 1000;
 	text = make_as(METRICS_TEXT);
 	found = family_of(text, "redshank_bird_session_up");
-	ck_assert_ptr_nonnull(strstr(found, "{session=\"upstream63\"}"));
-	ck_assert_ptr_null(strstr(found, "{session=\"upstream64\"}"));
+	ck_assert_ptr_nonnull(strstr(found, "{session=\"s63\"}"));
+	ck_assert_ptr_null(strstr(found, "{session=\"s64\"}"));
 	free(found);
 	free(text);
 	fake_status.link = APPLY_LINK_AWAY;
@@ -243,7 +189,7 @@ START_TEST (prefixes) {
 END_TEST
 
 START_TEST (unknown_has_no_sample) {
-	fake_observed = (struct apply_observed){.announced = APPLY_UNKNOWN, .exported = -1};
+	fake_observed[0] = (struct apply_observed){.announced = APPLY_UNKNOWN, .exported = -1};
 	fake_status = (struct apply_status){.link = APPLY_LINK_AWAY};
 	EXPECT_FAMILY("prefix_announced", "# TYPE redshank_prefix_announced gauge\n");
 	EXPECT_FAMILY("prefix_exported", "# TYPE redshank_prefix_exported gauge\n");
@@ -251,7 +197,7 @@ START_TEST (unknown_has_no_sample) {
 	EXPECT_FAMILY("bird_sessions", "# TYPE redshank_bird_sessions gauge\n");
 	EXPECT_FAMILY("bird_info", "# TYPE redshank_bird_info gauge\n");
 	EXPECT_FAMILY("bird_up", "# TYPE redshank_bird_up gauge\nredshank_bird_up 0\n");
-	fake_observed = (struct apply_observed){.announced = APPLY_NO, .exported = 0};
+	fake_observed[0] = (struct apply_observed){.announced = APPLY_NO, .exported = 0};
 	configured.n_services = 1;
 	EXPECT_FAMILY("prefix_announced",
 		"# TYPE redshank_prefix_announced gauge\nredshank_prefix_announced{" DNS "} 0\n");
@@ -518,7 +464,7 @@ START_TEST (slices_are_short) {
 	size_t length, slices = 0;
 	int r;
 
-	configured_services[0].n_prefixes = MANY - 1;
+	configured_services[0].n_prefixes = FAKE_MANY - 1;
 	tally_free(tally);
 	ck_assert_int_eq(tally_new(&tally, &configured, NULL), 0);
 	facts.tally = tally;

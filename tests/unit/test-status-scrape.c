@@ -14,51 +14,12 @@
 
 #include "agent/base/buffer.h"
 #include "agent/base/clock.h"
-#include "agent/bird/apply_explain.h"
 #include "agent/status/http.h"
+#include "tests/unit/fake-facts.h"
 
 #define PREFIXES 4000
 #define CLIENTS 20
 #define ANSWER_MAX (32 * 1024 * 1024)
-
-static struct engine_prefix fake_prefix;
-static struct apply_observed fake_observed;
-static struct apply_status fake_status;
-
-const struct engine_prefix *engine_prefix(const struct engine *e, size_t service, size_t prefix)
-{
-	return &fake_prefix;
-}
-
-enum service_health engine_health(const struct engine *e, size_t service)
-{
-	return SERVICE_HEALTH_HEALTHY;
-}
-
-const struct check *engine_check(const struct engine *e, size_t service, size_t check)
-{
-	return NULL; /* there are none */
-}
-
-const struct apply_observed *apply_observed(const struct apply *a, size_t service, size_t prefix)
-{
-	return &fake_observed;
-}
-
-size_t apply_warnings(const struct apply *a, const struct advise_warning **ret)
-{
-	return 0;
-}
-
-const struct apply_status *apply_status(const struct apply *a)
-{
-	return &fake_status;
-}
-
-bool apply_explain_session(const struct apply *a, size_t index, struct apply_explained_session *ret)
-{
-	return false;
-}
 
 static struct config_prefix prefixes[PREFIXES];
 static struct config_service service = {
@@ -109,6 +70,7 @@ static void setup(void)
 			.address = {.family = ADDRESS_FAMILY_IPV4,
 				.bytes = {10, 0, (uint8_t)(i / 256), (uint8_t)(i % 256)}},
 			.length = 32};
+	fake_health = SERVICE_HEALTH_HEALTHY;
 	slices = status_steps = statuses = 0;
 	ck_assert_int_eq(tally_new(&tally, &config, NULL), 0);
 	ck_assert_int_ge(sd_event_new(&event), 0);
