@@ -33,7 +33,7 @@ struct known {
 	struct message_report *report; /* owned; NULL: none yet */
 	struct monotime asked;
 	uint64_t n_reports, n_failures;
-	char error[CLIENT_ERROR_MAX];
+	char error[ASKER_ERROR_MAX];
 	bool told; /* that it fails */
 };
 
@@ -359,14 +359,14 @@ void neighbours_call(
 	struct neighbours *n, const struct shed_call *call, const struct prefix *prefix)
 {
 	struct thread_orders *o;
-	struct client_call *c;
+	struct asker_call *c;
 
 	if (call->neighbour >= pins_count(n->pins))
 		return;
 	o = thread_orders(n->thread);
 	if (o->n_calls < THREAD_CALLS_MAX) {
 		c = &o->calls[o->n_calls++];
-		*c = (struct client_call){.id = ++n->last_id, .give_back = call->give_back};
+		*c = (struct asker_call){.id = ++n->last_id, .give_back = call->give_back};
 		c->grant = (struct message_grant){.boot = n->boot,
 			.prefix = *prefix,
 			.share = call->share,

@@ -427,8 +427,8 @@ static enum pins_refusal who_is(const struct pins *p, gnutls_x509_crt_t crt, siz
 
 enum pins_refusal pins_verify(const struct pins *p, gnutls_session_t session, size_t *ret_member)
 {
-	static unsigned char client_use[] = GNUTLS_KP_TLS_WWW_CLIENT;
-	gnutls_typed_vdata_st use = {.type = GNUTLS_DT_KEY_PURPOSE_OID, .data = client_use};
+	static unsigned char asker_use[] = GNUTLS_KP_TLS_WWW_CLIENT;
+	gnutls_typed_vdata_st use = {.type = GNUTLS_DT_KEY_PURPOSE_OID, .data = asker_use};
 	enum pins_refusal refusal = PINS_UNTRUSTED;
 	gnutls_x509_crt_t crt = NULL;
 	const gnutls_datum_t *shown;

@@ -105,6 +105,20 @@ static char get_seen;
 
 static void pass(struct server *s);
 
+static const char *const request_names[] = {
+	[SERVER_REPORT] = "report",
+	[SERVER_GRANTED] = "granted",
+	[SERVER_REFUSED] = "refused",
+	[SERVER_GIVEN_BACK] = "given_back",
+	[SERVER_BAD] = "bad",
+	[SERVER_BUSY] = "busy",
+};
+
+const char *server_request_name(enum server_request request)
+{
+	return request_names[request];
+}
+
 /* ---- texts ---- */
 
 static void text_unref(void *userdata)

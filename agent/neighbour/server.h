@@ -36,6 +36,7 @@ enum server_request {
 	SERVER_BUSY,	   /* 503 */
 };
 #define SERVER_REQUESTS (SERVER_BUSY + 1)
+const char *server_request_name(enum server_request request); /* "report", "granted", ... */
 
 struct server_counts {
 	uint64_t connections;		 /* accepted */

@@ -37,7 +37,7 @@ struct thread {
 	sd_event *loop; /* the thread's */
 	sd_event_source *orders_source, *news_source;
 	struct server *server;
-	struct client *client;
+	struct asker *asker;
 	void (*wake)(void *userdata);
 	void *userdata;
 	int orders_fd, news_fd;
@@ -214,7 +214,7 @@ static void on_refused(void *userdata, enum pins_refusal refusal, const char *te
 
 static void use_pins(struct thread *t, const struct thread_orders *o)
 {
-	int r = server_use(t->server, o->pins), s = client_use(t->client, o->pins, o->site);
+	int r = server_use(t->server, o->pins), s = asker_use(t->asker, o->pins, o->site);
 
 	if (r >= 0 && s >= 0)
 		return;
@@ -246,7 +246,7 @@ static int on_orders(sd_event_source *source, int fd, uint32_t events, void *use
 		server_answer(
 			t->server, o->answers[i].id, &o->answers[i].answer, o->answers[i].share);
 	for (size_t i = 0; i < o->n_calls; i++)
-		client_call(t->client, &o->calls[i]);
+		asker_call(t->asker, &o->calls[i]);
 	return 0;
 }
 
@@ -292,12 +292,12 @@ static int set_up_loop(struct thread *t, sd_event *event, int fd)
 {
 	const struct server_ops server_ops = {
 		.grant = on_grant, .refused = on_refused, .userdata = t};
-	const struct client_ops client_ops = {
+	const struct asker_ops asker_ops = {
 		.report = on_report, .failed = on_failed, .answered = on_answered, .userdata = t};
 	int r = server_new(&t->server, t->loop, fd, &server_ops);
 
 	if (r >= 0)
-		r = client_new(&t->client, t->loop, &client_ops);
+		r = asker_new(&t->asker, t->loop, &asker_ops);
 	if (r >= 0)
 		r = sd_event_add_io(
 			t->loop, &t->orders_source, t->orders_fd, EPOLLIN, on_orders, t);
@@ -362,7 +362,7 @@ void thread_free(struct thread *t)
 	sd_event_source_disable_unref(t->orders_source);
 	sd_event_source_disable_unref(t->news_source);
 	server_free(t->server);
-	client_free(t->client);
+	asker_free(t->asker);
 	sd_event_unref(t->loop);
 	if (t->orders_in)
 		orders_clear(t->orders_in);

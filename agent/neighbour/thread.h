@@ -11,7 +11,7 @@
  */
 #include <systemd/sd-event.h>
 
-#include "agent/neighbour/client.h"
+#include "agent/neighbour/asker.h"
 #include "agent/neighbour/server.h"
 
 #define THREAD_GRANTS_MAX 128
@@ -24,7 +24,7 @@ struct thread_orders {
 	char *report; /* owned; NULL: as before */
 	size_t report_length;
 	size_t n_calls, n_answers;
-	struct client_call calls[THREAD_CALLS_MAX];
+	struct asker_call calls[THREAD_CALLS_MAX];
 	struct thread_answer {
 		uint64_t id;
 		struct shed_answer answer;
@@ -38,7 +38,7 @@ struct thread_peer {
 	struct message_report *report; /* owned; NULL: none */
 	struct monotime asked;
 	unsigned n_reports, n_failures;
-	char error[CLIENT_ERROR_MAX]; /* the last failure; "": none */
+	char error[ASKER_ERROR_MAX]; /* the last failure; "": none */
 };
 
 /* To the agent's loop. */

@@ -325,6 +325,7 @@ static void render_begin(struct document_render *r, const struct document_facts 
 	buffer_done(&r->out);
 	document_begin(&r->d, &r->out, facts);
 	judged_init(&r->judged, facts);
+	document_put_neighbours(&r->d);
 	json_open_object(&r->d.json, "services");
 	r->generation = facts->generation;
 	r->revision = facts->revision;

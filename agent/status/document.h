@@ -9,8 +9,8 @@
  *   services.NAME.repair.{unit,state,since,attempts,limit,next,last,last_result,text}
  *   services.NAME.{health,level}; verdict.{level,text,command};
  * bird.{link,version,error,alarm,settled,sessions,sessions_up,next_try}; config.{error,loaded};
- * node, version, format Unknown is null. Only this module and the manual know the form; `format`
- * counts its versions.
+ * neighbours.{error,members.NAME.{state,report,...},refused}; node, version, format. Unknown is
+ * null. Only this module and the manual know the form; `format` counts its versions.
  */
 #include "agent/bird/apply.h"
 #include "agent/config/config.h"
@@ -18,6 +18,8 @@
 #include "agent/core/repair.h"
 #include "agent/words/words.h"
 #include "probes/run.h"
+
+struct neighbours;
 
 struct document_facts {
 	const struct config *config;
@@ -33,8 +35,9 @@ struct document_facts {
 		uint32_t ret_us[CHECK_HISTORY_LENGTH]);
 	/* The repair of a service; false where it has no `restart`. NULL: of none is known. */
 	bool (*repair)(void *userdata, size_t service, struct repair_view *ret);
-	const uint64_t *hooks;	   /* runs, by enum hooks_result; NULL: not known */
-	const struct words *words; /* of operators; NULL: none */
+	const uint64_t *hooks;		     /* runs, by enum hooks_result; NULL: not known */
+	const struct words *words;	     /* of operators; NULL: none */
+	const struct neighbours *neighbours; /* NULL: none are configured */
 	void *userdata;
 	bool ready; /* what BIRD was found doing is known, and the engine decides */
 	bool stopping;

@@ -38,6 +38,9 @@ const struct word *document_word(
 const struct word *document_freeze(const struct document *d);
 void document_put_known(struct json_writer *w, const char *key, enum apply_known known);
 
+/* `neighbours`, or null: document_neighbours.c. */
+void document_put_neighbours(struct document *d);
+
 /* The keys of a word, into the object that is open. */
 void document_put_word(struct json_writer *w, const struct word *word);
 

@@ -18,6 +18,7 @@
 #include "agent/base/clock.h"
 #include "agent/bird/apply_explain.h"
 #include "agent/events/events.h"
+#include "agent/status/metrics_neighbours.h"
 #include "agent/status/metrics_process.h"
 
 #define METRICS_MAX (64U * 1024 * 1024)
@@ -182,6 +183,68 @@ static void put_renders(const struct metrics_item *i)
 static void put_render_time(const struct metrics_item *i)
 {
 	metrics_sample_us(i->w, i->facts->render_us);
+}
+
+/* --- neighbours --- */
+
+static void put_neighbours_fresh(const struct metrics_item *i)
+{
+	if (i->facts->document.neighbours)
+		metrics_neighbours_fresh(i->w, i->facts->document.neighbours);
+}
+
+static void put_neighbours_age(const struct metrics_item *i)
+{
+	if (i->facts->document.neighbours)
+		metrics_neighbours_age(i->w, i->facts->document.neighbours);
+}
+
+static void put_neighbours_reports(const struct metrics_item *i)
+{
+	if (i->facts->document.neighbours)
+		metrics_neighbours_reports(i->w, i->facts->document.neighbours);
+}
+
+static void put_neighbours_failures(const struct metrics_item *i)
+{
+	if (i->facts->document.neighbours)
+		metrics_neighbours_failures(i->w, i->facts->document.neighbours);
+}
+
+static void put_neighbours_refused(const struct metrics_item *i)
+{
+	if (i->facts->document.neighbours)
+		metrics_neighbours_refused(i->w, i->facts->document.neighbours);
+}
+
+static void put_neighbours_requests(const struct metrics_item *i)
+{
+	if (i->facts->document.neighbours)
+		metrics_neighbours_requests(i->w, i->facts->document.neighbours);
+}
+
+static void put_neighbours_connections(const struct metrics_item *i)
+{
+	if (i->facts->document.neighbours)
+		metrics_neighbours_connections(i->w, i->facts->document.neighbours);
+}
+
+static void put_neighbours_cpu(const struct metrics_item *i)
+{
+	if (i->facts->document.neighbours)
+		metrics_neighbours_cpu(i->w, i->facts->document.neighbours);
+}
+
+static void put_neighbours_expires(const struct metrics_item *i)
+{
+	if (i->facts->document.neighbours)
+		metrics_neighbours_expires(i->w, i->facts->document.neighbours);
+}
+
+static void put_neighbours_error(const struct metrics_item *i)
+{
+	if (i->facts->document.neighbours)
+		metrics_neighbours_error(i->w, i->facts->document.neighbours);
 }
 
 /* --- BIRD --- */
@@ -524,6 +587,25 @@ static const struct metrics_row {
 	COUNTER("metrics_renders", AGENT, put_renders, "How often these metrics were rendered."),
 	COUNTER("metrics_render_seconds", AGENT, put_render_time,
 		"Time of the agent's loop that went into rendering these metrics."),
+	GAUGE("neighbour_fresh", AGENT, put_neighbours_fresh,
+		"1: the neighbour has reported within stale_after."),
+	GAUGE("neighbour_report_age_seconds", AGENT, put_neighbours_age,
+		"Age of the newest report of the neighbour."),
+	COUNTER("neighbour_reports", AGENT, put_neighbours_reports, "Reports of the neighbour."),
+	COUNTER("neighbour_failures", AGENT, put_neighbours_failures,
+		"Questions to the neighbour that brought no report."),
+	COUNTER("neighbours_refused", AGENT, put_neighbours_refused,
+		"Callers that were turned away before a byte of theirs was read."),
+	COUNTER("neighbours_requests", AGENT, put_neighbours_requests,
+		"Requests of neighbours, by what came of them."),
+	GAUGE("neighbours_connections", AGENT, put_neighbours_connections,
+		"Connections of neighbours that are open."),
+	COUNTER("neighbours_cpu_seconds", AGENT, put_neighbours_cpu,
+		"Processor time of the thread that speaks with neighbours."),
+	GAUGE("neighbours_certificate_expires_time_seconds", AGENT, put_neighbours_expires,
+		"When our certificate for neighbours expires, since 1970."),
+	GAUGE("neighbours_error", AGENT, put_neighbours_error,
+		"1: certificates or members as they lie on disk could not be taken into use."),
 	GAUGE("bird_up", AGENT, put_bird_up, "1: the agent speaks with BIRD."),
 	GAUGE("bird_info", AGENT, put_bird_info, "Always 1; which BIRD was spoken with last."),
 	GAUGE("bird_settled", AGENT, put_bird_settled,

@@ -8,7 +8,7 @@
 
 #include "agent/base/monotime.h"
 
-#define PACE_REST 9 /* times what was done: a tenth of the loop is what they get */
+#define PACE_REST 9	      /* times what was done: a tenth of the loop is what they get */
 #define PACE_OWES_MAX_US 1000 /* before it rests: a single request never does */
 
 struct pace {

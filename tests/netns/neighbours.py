@@ -261,7 +261,7 @@ class Fake(threading.Thread):
 
     def __init__(self, site, address, pair, answer=b""):
         super().__init__(daemon=True)
-        self.requests, self.answer = [], answer
+        self.requests, self.answer, self.connections = [], answer, 0
         self.context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         self.context.load_cert_chain(pair.certificate, pair.key)
         with site.host.inside():
@@ -284,6 +284,7 @@ class Fake(threading.Thread):
     def run(self):
         while True:
             connection, _ = self.listener.accept()
+            self.connections += 1
             threading.Thread(target=self.serve, args=(connection,), daemon=True).start()
 
 
@@ -352,6 +353,18 @@ def test_what_neighbours_answer(site):
         edge4.wait("report edge2 ", after=edge4.mark())
     check(edge4.view("edge2")[2] == 0, "and nothing of edge2 was missed", edge4.view("edge2"))
     check(edge4.stop() == 0, "edge4 ends well", edge4.popen.returncode, [t for t in edge4.lines if t[:4] not in ("view", "repo")][-60:])
+
+
+def test_connections_are_kept(site):
+    """A dozen neighbours are asked over one connection each, again and again."""
+    names = [f"kept{i}" for i in range(12)]
+    addresses = {name: f"127.0.4.{i}" for i, name in enumerate(names, 1)}
+    fakes = [Fake(site, addresses[name], site.authority.issue(name), response(said(name))) for name in names]
+    site.pairs["edge5"] = site.authority.issue("edge5")
+    edge5 = site.node("edge5", "127.0.0.5", addresses).start()
+    eventually(lambda: all(len(fake.requests) >= 3 for fake in fakes), 15, lambda: [len(fake.requests) for fake in fakes])
+    check([fake.connections for fake in fakes] == [1] * 12, "one connection each", [fake.connections for fake in fakes])
+    check(edge5.stop() == 0, "edge5 ends well", edge5.text()[-3000:])
 
 
 def test_members_of_a_file(site):

@@ -12,7 +12,7 @@
  * says of the past nobody can check. Addresses are literals: nothing is resolved. We call from the
  * address on which we listen: by that one neighbours know our host.
  */
-#include "agent/neighbour/client.h"
+#include "agent/neighbour/asker.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -36,7 +36,7 @@
 
 /* One transfer's side of a neighbour. */
 struct asking {
-	struct client *client;
+	struct asker *asker;
 	size_t member;
 	CURL *easy;
 	struct curl_transfer transfer;
@@ -56,13 +56,13 @@ struct peer {
 struct call {
 	struct asking asking;
 	struct call *next;
-	struct client_call what;
+	struct asker_call what;
 	struct buffer text;
 };
 
-struct client {
+struct asker {
 	sd_event *event;
-	struct client_ops ops;
+	struct asker_ops ops;
 	struct curl_loop *loop; /* NULL before the first pins */
 	struct pins *pins;
 	char site[MESSAGE_WORD_MAX];
@@ -101,11 +101,10 @@ static int on_connected(void *userdata, char *peer_ip, char *own_ip, int peer_po
 	struct asking *a = userdata;
 	long new = 0;
 
-	if (pins_are_plain(a->client->pins))
+	if (pins_are_plain(a->asker->pins))
 		return CURL_PREREQFUNC_OK;
 	(void)curl_easy_getinfo(a->easy, CURLINFO_NUM_CONNECTS, &new);
-	a->wrong_name =
-		new > 0 && !pins_are_of(a->client->pins, certificate_of(a->easy), a->member);
+	a->wrong_name = new > 0 && !pins_are_of(a->asker->pins, certificate_of(a->easy), a->member);
 	return a->wrong_name ? CURL_PREREQFUNC_ABORT : CURL_PREREQFUNC_OK;
 }
 
@@ -134,7 +133,7 @@ static bool set_tls(CURL *easy, const struct pins *pins)
 
 static bool set_up(struct asking *a, const char *path)
 {
-	const struct pins *pins = a->client->pins;
+	const struct pins *pins = a->asker->pins;
 	const struct pins_member *m = pins_member(pins, a->member);
 	const char *scheme = pins_are_plain(pins) ? "http" : "https";
 	char url[URL_MAX], connect_to[URL_MAX + 64], source[ADDRESS_TEXT_MAX + 8];
@@ -160,10 +159,10 @@ static bool set_up(struct asking *a, const char *path)
 	       set_tls(easy, pins);
 }
 
-static int asking_init(struct asking *a, struct client *c, size_t member, const char *path,
+static int asking_init(struct asking *a, struct asker *c, size_t member, const char *path,
 	size_t answer_max, void (*done)(struct curl_transfer *t, CURLcode result, int errnum))
 {
-	*a = (struct asking){.client = c, .member = member, .easy = curl_easy_init()};
+	*a = (struct asking){.asker = c, .member = member, .easy = curl_easy_init()};
 	buffer_init(&a->body, answer_max);
 	a->transfer = (struct curl_transfer){.easy = a->easy, .done = done, .owner = a};
 	return a->easy && set_up(a, path) ? 0 : -ENOMEM;
@@ -184,7 +183,7 @@ static int asking_start(struct asking *a)
 	a->error[0] = '\0';
 	a->wrong_name = false;
 	a->asked = clock_monotime();
-	return curl_transfer_start(&a->transfer, a->client->loop);
+	return curl_transfer_start(&a->transfer, a->asker->loop);
 }
 
 /* Why there is no answer; NULL: there is one, of this status. */
@@ -233,8 +232,8 @@ static void peer_plan(struct peer *p)
 
 static void peer_failed(struct peer *p, const char *text)
 {
-	struct client *c = p->asking.client;
-	char shown[CLIENT_ERROR_MAX];
+	struct asker *c = p->asking.asker;
+	char shown[ASKER_ERROR_MAX];
 
 	c->ops.failed(c->ops.userdata, c->pins, p->asking.member,
 		printable_copy(shown, sizeof(shown), text, strlen(text)));
@@ -243,10 +242,10 @@ static void peer_failed(struct peer *p, const char *text)
 /* The report that the text is, and that it is of whom we asked. NULL, and told, where it is not. */
 static struct message_report *peer_read(struct peer *p)
 {
-	const struct client *c = p->asking.client;
+	const struct asker *c = p->asking.asker;
 	_cleanup_report_ struct message_report *r = NULL;
 	struct error error = {""};
-	char text[CLIENT_ERROR_MAX];
+	char text[ASKER_ERROR_MAX];
 
 	if (message_report_read(buffer_string(&p->asking.body), p->asking.body.length, &r, &error) <
 		0)
@@ -266,7 +265,7 @@ static struct message_report *peer_read(struct peer *p)
 static void on_report(struct curl_transfer *t, CURLcode result, int errnum)
 {
 	struct asking *a = t->owner;
-	struct client *c = a->client;
+	struct asker *c = a->asker;
 	struct peer *p = &c->peers[a->member];
 	struct message_report *report;
 	char text[32];
@@ -312,7 +311,7 @@ static void on_answer(struct curl_transfer *t, CURLcode result, int errnum)
 {
 	struct call *call = (struct call *)t->owner, **at;
 	struct asking *a = &call->asking;
-	struct client *c = a->client;
+	struct asker *c = a->asker;
 	struct shed_answer answer;
 	long status = 0;
 
@@ -345,7 +344,7 @@ static int call_set_up(struct call *call)
 		       : -ENOMEM;
 }
 
-void client_call(struct client *c, const struct client_call *what)
+void asker_call(struct asker *c, const struct asker_call *what)
 {
 	size_t member = pins_find(c->pins, what->member);
 	struct call *call;
@@ -368,7 +367,7 @@ void client_call(struct client *c, const struct client_call *what)
 
 /* ---- life ---- */
 
-static void drop_all(struct client *c)
+static void drop_all(struct asker *c)
 {
 	while (c->calls) {
 		struct call *next = c->calls->next;
@@ -388,7 +387,7 @@ static void drop_all(struct client *c)
 }
 
 /* The first questions are spread over a period. */
-static int peer_init(struct client *c, size_t member)
+static int peer_init(struct asker *c, size_t member)
 {
 	struct peer *p = &c->peers[member];
 	int r;
@@ -404,7 +403,7 @@ static int peer_init(struct client *c, size_t member)
 	return r < 0 ? r : 0;
 }
 
-int client_use(struct client *c, struct pins *pins, const char *site)
+int asker_use(struct asker *c, struct pins *pins, const char *site)
 {
 	size_t n = pins_count(pins);
 	int r;
@@ -427,9 +426,9 @@ int client_use(struct client *c, struct pins *pins, const char *site)
 	return r;
 }
 
-int client_new(struct client **ret, sd_event *event, const struct client_ops *ops)
+int asker_new(struct asker **ret, sd_event *event, const struct asker_ops *ops)
 {
-	struct client *c = calloc(1, sizeof(*c));
+	struct asker *c = calloc(1, sizeof(*c));
 
 	if (!c)
 		return -ENOMEM;
@@ -439,7 +438,7 @@ int client_new(struct client **ret, sd_event *event, const struct client_ops *op
 	return 0;
 }
 
-void client_free(struct client *c)
+void asker_free(struct asker *c)
 {
 	if (!c)
 		return;

@@ -1,5 +1,5 @@
-#ifndef REDSHANK_NEIGHBOUR_CLIENT_H
-#define REDSHANK_NEIGHBOUR_CLIENT_H
+#ifndef REDSHANK_NEIGHBOUR_ASKER_H
+#define REDSHANK_NEIGHBOUR_ASKER_H
 /*
  * What we ask of neighbours: a report of each, once a second, and grants. libcurl on an event loop,
  * over connections that are kept alive; which loop is neighbour.h's affair.
@@ -10,11 +10,11 @@
 #include "agent/neighbour/message.h"
 #include "agent/neighbour/pins.h"
 
-#define CLIENT_ERROR_MAX 160
+#define ASKER_ERROR_MAX 160
 
-struct client;
+struct asker;
 
-struct client_ops {
+struct asker_ops {
 	/* A report has come, and it is `member`'s of `pins`; the callee's to free. `asked` is
 	 * before its request was sent. */
 	void (*report)(void *userdata, const struct pins *pins, size_t member,
@@ -27,7 +27,7 @@ struct client_ops {
 };
 
 /* Asks for a grant, or gives it back. */
-struct client_call {
+struct asker_call {
 	uint64_t id; /* of the caller's, handed back */
 	bool give_back;
 	struct message_grant grant;
@@ -35,16 +35,16 @@ struct client_call {
 };
 
 /* 0 or negative errno. */
-int client_new(struct client **ret, sd_event *event, const struct client_ops *ops);
-void client_free(struct client *c); /* NULL is fine */
-DEFINE_CLEANUP_PTR(struct client *, client_free)
+int asker_new(struct asker **ret, sd_event *event, const struct asker_ops *ops);
+void asker_free(struct asker *c); /* NULL is fine */
+DEFINE_CLEANUP_PTR(struct asker *, asker_free)
 
 /* From now on these are whom to ask, over connections that are made anew; calls under way are
  * dropped. `site` is what reports must say; only their texts are kept. 0 or negative errno: then
  * nobody is asked. */
-int client_use(struct client *c, struct pins *pins, const char *site);
+int asker_use(struct asker *c, struct pins *pins, const char *site);
 /* Sends it now. What cannot be sent (an unknown member, too many under way) is dropped: who wants
  * it calls again. */
-void client_call(struct client *c, const struct client_call *call);
+void asker_call(struct asker *c, const struct asker_call *call);
 
 #endif
