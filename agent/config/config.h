@@ -137,6 +137,8 @@ struct config_service {
 	struct config_slow_start *slow_start;
 	struct config_hold_down *hold_down;
 	struct config_leave *leave;
+	int64_t floor; /* unhealthy, a prefix leaves only with so many neighbours' permits; 0: it
+			  does */
 	struct config_hook *hooks; /* in the order of the files */
 	size_t n_hooks;
 	int on_stop;	    /* enum config_on_stop */

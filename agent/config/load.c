@@ -68,6 +68,7 @@ static void load_document(struct load *l, json_t *document)
 	services_load(l, json_object_get(document, "services"));
 	weights_load(l, json_object_get(document, "weights"));
 	neighbours_load(l, json_object_get(document, "neighbours"));
+	manners_check_floors(l, json_object_get(document, "services"));
 	shed_load(l, json_object_get(document, "shed"));
 }
 

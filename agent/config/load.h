@@ -22,9 +22,10 @@ int load_sources(const struct sources *sources, const struct probe_type *const *
 void services_load(struct load *l, json_t *services); /* services.c */
 void weights_load(struct load *l, json_t *weights);   /* weights.c; after services */
 void manners_load(struct load *l, const struct path *service, json_t *object,
-	struct config_service *ret);			  /* manners.c */
-void neighbours_load(struct load *l, json_t *neighbours); /* neighbours.c; after node */
-void shed_load(struct load *l, json_t *shed);		  /* shed.c; after neighbours */
+	struct config_service *ret);			     /* manners.c */
+void manners_check_floors(struct load *l, json_t *services); /* manners.c; after neighbours */
+void neighbours_load(struct load *l, json_t *neighbours);    /* neighbours.c; after node */
+void shed_load(struct load *l, json_t *shed);		     /* shed.c; after neighbours */
 void checks_load(struct load *l, const struct path *path, json_t *checks,
 	struct config_service *service); /* checks.c */
 void prefixes_load(struct load *l, const struct path *path, json_t *prefixes,

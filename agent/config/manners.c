@@ -168,6 +168,24 @@ void manners_load(
 		check_hold_down(l, &hold_down, value, ret->hold_down);
 }
 
+/* Nobody could ever promise anything: what is unhealthy would stay for good. */
+void manners_check_floors(struct load *l, json_t *services)
+{
+	const struct path all = {.key = "services"};
+
+	for (size_t i = 0; !l->config->neighbours && i < l->config->n_services; i++) {
+		const char *name = l->config->services[i].name;
+		const struct path service = {.parent = &all, .key = name};
+		const struct path floor = {.parent = &service, .key = "floor"};
+
+		if (l->config->services[i].floor > 0)
+			report_value(&l->report, &floor,
+				json_object_get(json_object_get(services, name), "floor"),
+				"0, since no `neighbours` are configured who could promise to "
+				"stay");
+	}
+}
+
 /* Takes the key's null out again where there is nothing. */
 static bool print_optional(
 	json_t *object, const char *key, const struct schema *schema, const void *settings)

@@ -311,6 +311,14 @@ static const struct schema_key service_keys[] = {
 	{.name = "leave",
 		.kind = SCHEMA_SPECIAL,
 		.meaning = "being announced with GRACEFUL_SHUTDOWN for a while before leaving"},
+	{.name = "floor",
+		.kind = SCHEMA_INTEGER,
+		SCHEMA_FIELD(struct config_service, floor),
+		.maximum = 64,
+		.fallback = "0",
+		.meaning = "unhealthy, a prefix leaves only when so many neighbours promise to "
+			   "stay; 0: "
+			   "it leaves"},
 	{.name = "on_stop",
 		.kind = SCHEMA_ENUM,
 		SCHEMA_FIELD(struct config_service, on_stop),
