@@ -95,7 +95,7 @@ def test_install(site):
     check(site.machine.systemctl("is-enabled", "redshank.service", check=False) == "disabled", "is not enabled")
     check(site.machine.systemctl("is-active", "redshank.service", check=False) == "inactive", "does not run")
     check(site.machine.systemctl("is-enabled", "redshank.socket", check=False) == "disabled", "nor is its socket unit")
-    check(site.shell("ls /etc/polkit-1/rules.d 2>/dev/null") == "", "polkit is told nothing")
+    check(site.shell("test -e /etc/polkit-1/rules.d/50-redshank.rules || echo none") == "none", "polkit is told nothing")
     check("redshank" in site.shell("cat /usr/share/redshank/polkit/50-redshank.rules"), "an example of a rule")
     site.machine.run(["man", "-w", "redshankd", "redshankctl", "redshank.json"])
     check(site.shell("dpkg -V redshank") == "", "every file is as it was packed", site.shell("dpkg -V redshank"))
@@ -203,13 +203,16 @@ def test_remove_keep(site):
 def test_purge(site):
     """Installed again and purged while it announces: withdrawn, and nothing is left but the user."""
     site.dpkg("-i", "/opt/redshank.deb")
+    site.machine.systemctl("enable", "redshank.socket")
     site.dpkg("-i", "/opt/newer.deb")
+    check(site.machine.systemctl("is-enabled", "redshank.socket") == "enabled", "its socket unit still is, where it was")
     check(site.machine.systemctl("is-active", "redshank.service", check=False) == "inactive",
           "one that somebody stopped is not started by an install or an upgrade")
-    site.machine.systemctl("start", "redshank.service")
+    site.machine.systemctl("start", "redshank.socket", "redshank.service")
     site.wait_announced(DNS, "edge1")
     begun = time.time()
     site.dpkg("-P", "redshank")
+    check(site.machine.systemctl("is-active", "redshank.socket", check=False) != "active", "nobody listens for it")
     site.wire.wait_withdraw("edge1", DNS, since=begun)
     others = "".join(f" -not -path '{path}/*'" for path in ("/opt", "/tmp", "/var/tmp", "/var/cache/man"))
     left = site.shell(f"find / /run -xdev -iname '*redshank*'{others}; true")
