@@ -44,6 +44,10 @@ def make_site():
     edge = site.edges[0]
     edge.agent.program = program
     edge.agent.environment = {"LD_PRELOAD": shim}
+    # What follows a withdrawal may not stand in its way.
+    for service in edge.agent.config["services"].values():
+        service["hooks"] = {"note": {"command": ["/bin/true"], "on": ["service", "prefix", "check"]}}
+        service["restart"] = {"unit": "redshank-no-such-unit.service", "delay": "0ms", "checks": [*service["checks"]]}
     return site
 
 
