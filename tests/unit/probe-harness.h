@@ -4,8 +4,12 @@
  * One check of a real kind on a real loop, with every report kept. Defaults are filled in by the
  * test itself: the configuration's loader is not linked here.
  */
+#include <arpa/inet.h>
 #include <check.h>
+#include <netinet/in.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "probes/run.h"
 #include "tests/unit/loop.h"
@@ -77,6 +81,38 @@ static inline void harness_expect(
 	ck_assert_msg(r->outcome == outcome && strstr(r->reason, text),
 		"report %u is outcome %d \"%s\", expected %d with \"%s\"", n, (int)r->outcome,
 		r->reason, (int)outcome, text);
+}
+
+/* A socket of `type` for what is checked, on the loopback address of `family` at `*port`, or at any
+ * where that is 0, and `*port` says which. A stream listens. */
+static inline int harness_serve(int family, int type, int64_t *port)
+{
+	struct sockaddr_in6 v6 = {.sin6_family = AF_INET6,
+		.sin6_port = htons((uint16_t)*port),
+		.sin6_addr = in6addr_loopback};
+	struct sockaddr_in v4 = {.sin_family = AF_INET,
+		.sin_port = htons((uint16_t)*port),
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	struct sockaddr_storage bound;
+	socklen_t n = sizeof(bound);
+	int fd = socket(family, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(family == AF_INET ? bind(fd, (struct sockaddr *)&v4, sizeof(v4))
+					   : bind(fd, (struct sockaddr *)&v6, sizeof(v6)),
+		0);
+	if (type == SOCK_STREAM)
+		ck_assert_int_eq(listen(fd, 64), 0);
+	ck_assert_int_eq(getsockname(fd, (struct sockaddr *)&bound, &n), 0);
+	*port = ntohs(((struct sockaddr_in *)&bound)->sin_port); /* at the same place in both */
+	return fd;
+}
+
+static inline void harness_close(int *fd)
+{
+	if (*fd >= 0)
+		(void)close(*fd);
+	*fd = -1;
 }
 
 static inline void harness_stop(struct harness *h)

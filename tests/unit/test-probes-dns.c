@@ -40,26 +40,12 @@ static int server = -1, listener = -1, peer = -1;
 static struct sockaddr_storage client; /* who asked last */
 static struct bytes query, answer;
 
-static void close_fd(int *fd)
-{
-	if (*fd >= 0)
-		(void)close(*fd);
-	*fd = -1;
-}
-
 /* A UDP socket and a listener on one port. */
 static void serve(void)
 {
-	struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-	socklen_t n = sizeof(a);
-
-	listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	ck_assert_int_eq(bind(listener, (struct sockaddr *)&a, sizeof(a)), 0);
-	ck_assert_int_eq(listen(listener, 16), 0);
-	ck_assert_int_eq(getsockname(listener, (struct sockaddr *)&a, &n), 0);
-	server = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	ck_assert_int_eq(bind(server, (struct sockaddr *)&a, sizeof(a)), 0);
-	settings.port = ntohs(a.sin_port);
+	settings.port = 0;
+	listener = harness_serve(AF_INET, SOCK_STREAM, &settings.port);
+	server = harness_serve(AF_INET, SOCK_DGRAM, &settings.port);
 }
 
 static void setup(void)
@@ -77,9 +63,9 @@ static void setup(void)
 static void teardown(void)
 {
 	harness_done(&h);
-	close_fd(&server);
-	close_fd(&listener);
-	close_fd(&peer);
+	harness_close(&server);
+	harness_close(&listener);
+	harness_close(&peer);
 }
 
 static void start(uint64_t interval_ms, uint64_t timeout_ms)
@@ -134,7 +120,7 @@ static void reply(void)
 
 static void accept_peer(void)
 {
-	close_fd(&peer);
+	harness_close(&peer);
 	ck_assert(LOOP_UNTIL(h.event,
 		(peer = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0, 2000));
 }
@@ -253,7 +239,7 @@ START_TEST (a_late_answer_is_nobodys) {
 END_TEST
 
 START_TEST (nobody_listens) {
-	close_fd(&server);
+	harness_close(&server);
 	start(30, 30);
 	for (unsigned i = 1; i <= 3; i++) {
 		harness_expect(&h, i, CHECK_OUTCOME_BAD, "127.0.0.1 port ");
@@ -332,7 +318,7 @@ START_TEST (the_deadline_covers_both) {
 END_TEST
 
 START_TEST (truncated_with_nobody_on_tcp) {
-	close_fd(&listener);
+	harness_close(&listener);
 	start(3600000, 1000);
 	wait_query();
 	make_answer(DNS_TC, 0);
@@ -383,7 +369,7 @@ START_TEST (over_tcp_it_resets) {
 	accept_peer();
 	read_query();
 	(void)setsockopt(peer, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
-	close_fd(&peer);
+	harness_close(&peer);
 	harness_expect(&h, 1, CHECK_OUTCOME_BAD, "receive: Connection reset by peer");
 }
 END_TEST

@@ -37,16 +37,12 @@ int __wrap_sd_event_add_io(sd_event *event, sd_event_source **ret, int fd, uint3
 
 static void setup(void)
 {
-	struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-	socklen_t n = sizeof(a);
 	static char url[64];
+	int64_t port = 0;
 
 	memset(&h, 0, sizeof(h));
-	listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	ck_assert_int_eq(bind(listener, (struct sockaddr *)&a, sizeof(a)), 0);
-	ck_assert_int_eq(listen(listener, 64), 0);
-	ck_assert_int_eq(getsockname(listener, (struct sockaddr *)&a, &n), 0);
-	(void)snprintf(url, sizeof(url), "http://127.0.0.1:%u/", ntohs(a.sin_port));
+	listener = harness_serve(AF_INET, SOCK_STREAM, &port);
+	(void)snprintf(url, sizeof(url), "http://127.0.0.1:%d/", (int)port);
 	settings = (struct http_settings){.url = url,
 		.method = (char *)"GET",
 		.verify = true,

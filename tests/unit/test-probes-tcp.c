@@ -33,36 +33,17 @@ static void setup(void)
 	ck_assert_int_eq(address_parse("127.0.0.1", &settings.address, NULL), 0);
 }
 
-static void close_fd(int *fd)
-{
-	if (*fd >= 0)
-		(void)close(*fd);
-	*fd = -1;
-}
-
 static void teardown(void)
 {
 	harness_done(&h);
-	close_fd(&listener);
-	close_fd(&peer);
+	harness_close(&listener);
+	harness_close(&peer);
 }
 
 static void listen_on(int family)
 {
-	struct sockaddr_in6 v6 = {.sin6_family = AF_INET6, .sin6_addr = in6addr_loopback};
-	struct sockaddr_in v4 = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-	struct sockaddr_storage bound;
-	socklen_t n = sizeof(bound);
-
-	listener = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	ck_assert_int_ge(listener, 0);
-	ck_assert_int_eq(family == AF_INET ? bind(listener, (struct sockaddr *)&v4, sizeof(v4))
-					   : bind(listener, (struct sockaddr *)&v6, sizeof(v6)),
-		0);
-	ck_assert_int_eq(listen(listener, 16), 0);
-	ck_assert_int_eq(getsockname(listener, (struct sockaddr *)&bound, &n), 0);
-	settings.port =
-		ntohs(((struct sockaddr_in *)&bound)->sin_port); /* at the same place in both */
+	settings.port = 0;
+	listener = harness_serve(family, SOCK_STREAM, &settings.port);
 	if (family == AF_INET6)
 		ck_assert_int_eq(address_parse("::1", &settings.address, NULL), 0);
 }
@@ -102,7 +83,7 @@ END_TEST
 
 START_TEST (nobody_listens) {
 	listen_on(AF_INET);
-	close_fd(&listener);
+	harness_close(&listener);
 	start(3600000, 1000);
 	harness_expect(&h, 1, CHECK_OUTCOME_BAD, "connect to 127.0.0.1 port ");
 	ck_assert_ptr_nonnull(strstr(h.reports[0].reason, ": Connection refused"));
@@ -206,7 +187,7 @@ START_TEST (it_says_something_else_and_closes) {
 	start(3600000, 1000);
 	accept_peer();
 	answer("421 too busy\r\n", 14);
-	close_fd(&peer);
+	harness_close(&peer);
 	harness_expect(&h, 1, CHECK_OUTCOME_BAD,
 		"expected \"220 \", the connection was closed, got \"421 too busy\\x0d\\x0a\"");
 }
@@ -217,7 +198,7 @@ START_TEST (it_says_nothing_and_closes) {
 	settings.expect = (char *)"220 ";
 	start(3600000, 1000);
 	accept_peer();
-	close_fd(&peer);
+	harness_close(&peer);
 	harness_expect(&h, 1, CHECK_OUTCOME_BAD,
 		"expected \"220 \", the connection was closed without an answer");
 }
@@ -255,7 +236,7 @@ START_TEST (it_resets) {
 	accept_peer();
 	LOOP_FOR(h.event, 20); /* so that it knows that it is connected */
 	(void)setsockopt(peer, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
-	close_fd(&peer);
+	harness_close(&peer);
 	harness_expect(&h, 1, CHECK_OUTCOME_BAD, "receive: Connection reset by peer");
 }
 END_TEST

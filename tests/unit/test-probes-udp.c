@@ -28,22 +28,10 @@ static struct sockaddr_storage client;
 static char got[8192];
 static ssize_t n_got;
 
-static void serve(int family, int port)
+static void serve(int family, int64_t port)
 {
-	struct sockaddr_in6 v6 = {.sin6_family = AF_INET6, .sin6_addr = in6addr_loopback};
-	struct sockaddr_in v4 = {.sin_family = AF_INET,
-		.sin_port = htons((uint16_t)port),
-		.sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-	struct sockaddr_storage bound;
-	socklen_t n = sizeof(bound);
-
-	server = socket(family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	ck_assert_int_eq(family == AF_INET ? bind(server, (struct sockaddr *)&v4, sizeof(v4))
-					   : bind(server, (struct sockaddr *)&v6, sizeof(v6)),
-		0);
-	ck_assert_int_eq(getsockname(server, (struct sockaddr *)&bound, &n), 0);
-	settings.port =
-		ntohs(((struct sockaddr_in *)&bound)->sin_port); /* at the same place in both */
+	settings.port = port;
+	server = harness_serve(family, SOCK_DGRAM, &settings.port);
 	if (family == AF_INET6)
 		ck_assert_int_eq(address_parse("::1", &settings.address, NULL), 0);
 }
@@ -57,17 +45,10 @@ static void setup(void)
 	serve(AF_INET, 0);
 }
 
-static void close_server(void)
-{
-	if (server >= 0)
-		(void)close(server);
-	server = -1;
-}
-
 static void teardown(void)
 {
 	harness_done(&h);
-	close_server();
+	harness_close(&server);
 }
 
 static void start(uint64_t interval_ms, uint64_t timeout_ms)
@@ -98,7 +79,7 @@ static void reply_from(int fd, const char *text, size_t n)
 
 START_TEST (the_expected_reply) {
 	if (_i == 1) {
-		close_server();
+		harness_close(&server);
 		serve(AF_INET6, 0);
 	}
 	settings.expect = (char *)"PONG";
@@ -171,7 +152,7 @@ END_TEST
 
 /* A19: within milliseconds, whether a reply is expected or not. */
 START_TEST (nobody_listens) {
-	close_server();
+	harness_close(&server);
 	if (_i == 1)
 		settings.expect = (char *)"PONG";
 	start(3600000, 1000);
@@ -185,7 +166,7 @@ END_TEST
 START_TEST (an_error_of_an_earlier_attempt) {
 	int port = (int)settings.port;
 
-	close_server();
+	harness_close(&server);
 	start(50, 40);
 	harness_expect(&h, 1, CHECK_OUTCOME_BAD, "port unreachable");
 	serve(AF_INET, port);
