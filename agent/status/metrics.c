@@ -48,6 +48,14 @@ static void put_value(const struct metrics_item *i, uint64_t value)
 	metrics_sample(i->w, NULL, NULL, value);
 }
 
+/* A sample for each `k` of an enum from `first` to `last`, with its name as the label; `value` is
+ * an expression of k. */
+#define PUT_EACH(i, label, type, first, last, name_of, value)                          \
+	do {                                                                           \
+		for (int k = (first); k <= (int)(last); k++)                           \
+			metrics_sample((i)->w, label, name_of((enum type)k), (value)); \
+	} while (0)
+
 /* --- the agent --- */
 
 static void put_build(const struct metrics_item *i)
@@ -374,18 +382,16 @@ static void put_health(const struct metrics_item *i)
 {
 	enum service_health health = engine_health(i->facts->document.engine, i->service);
 
-	for (int h = SERVICE_HEALTH_UNDECIDED; h <= SERVICE_HEALTH_UNHEALTHY; h++)
-		metrics_sample(i->w, "health", service_health_name((enum service_health)h),
-			h == (int)health);
+	PUT_EACH(i, "health", service_health, SERVICE_HEALTH_UNDECIDED, SERVICE_HEALTH_UNHEALTHY,
+		service_health_name, k == (int)health);
 }
 
 static void put_service_transitions(const struct metrics_item *i)
 {
 	const struct tally_service *t = &i->facts->tally->services[i->service];
 
-	for (int h = SERVICE_HEALTH_UNDECIDED; h <= SERVICE_HEALTH_UNHEALTHY; h++)
-		metrics_sample(
-			i->w, "to", service_health_name((enum service_health)h), t->transitions[h]);
+	PUT_EACH(i, "to", service_health, SERVICE_HEALTH_UNDECIDED, SERVICE_HEALTH_UNHEALTHY,
+		service_health_name, t->transitions[k]);
 }
 
 static void put_check_durations(const struct metrics_item *i)
@@ -408,9 +414,8 @@ static void put_repair_state(const struct metrics_item *i)
 
 	if (!item_repair(i, &view))
 		return;
-	for (int s = 0; s < REPAIR_N_STATES; s++)
-		metrics_sample(i->w, "state", repair_state_name((enum repair_state)s),
-			s == (int)view.repair->state);
+	PUT_EACH(i, "state", repair_state, 0, REPAIR_N_STATES - 1, repair_state_name,
+		k == (int)view.repair->state);
 }
 
 /* agent/hooks.h has them in this order. */
@@ -429,9 +434,8 @@ static void put_restarts(const struct metrics_item *i)
 
 	if (!item_repair(i, &view))
 		return;
-	for (int r = REPAIR_RESULT_NONE + 1; r < REPAIR_N_RESULTS; r++)
-		metrics_sample(
-			i->w, "result", repair_result_name((enum repair_result)r), view.results[r]);
+	PUT_EACH(i, "result", repair_result, REPAIR_RESULT_NONE + 1, REPAIR_N_RESULTS - 1,
+		repair_result_name, view.results[k]);
 }
 
 /* --- prefixes --- */
@@ -489,18 +493,16 @@ static void put_reason(const struct metrics_item *i)
 {
 	enum prefix_reason reason = item_wanted(i)->reason;
 
-	for (int r = PREFIX_REASON_STOPPING; r <= PREFIX_REASON_HEALTHY; r++)
-		metrics_sample(i->w, "reason", prefix_reason_name((enum prefix_reason)r),
-			r == (int)reason);
+	PUT_EACH(i, "reason", prefix_reason, PREFIX_REASON_STOPPING, PREFIX_REASON_HEALTHY,
+		prefix_reason_name, k == (int)reason);
 }
 
 static void put_prefix_transitions(const struct metrics_item *i)
 {
 	const struct tally_prefix *t = &i->facts->tally->services[i->service].prefixes[i->index];
 
-	for (int k = PREFIX_WANTED_WITHDRAW; k <= PREFIX_WANTED_ANNOUNCE; k++)
-		metrics_sample(
-			i->w, "to", prefix_wanted_name((enum prefix_wanted)k), t->transitions[k]);
+	PUT_EACH(i, "to", prefix_wanted, PREFIX_WANTED_WITHDRAW, PREFIX_WANTED_ANNOUNCE,
+		prefix_wanted_name, t->transitions[k]);
 }
 
 /* --- checks --- */
@@ -510,9 +512,8 @@ static void put_check_state(const struct metrics_item *i)
 	enum check_state state =
 		engine_check(i->facts->document.engine, i->service, i->index)->state;
 
-	for (int s = CHECK_STATE_PENDING; s <= CHECK_STATE_DOWN; s++)
-		metrics_sample(
-			i->w, "state", check_state_name((enum check_state)s), s == (int)state);
+	PUT_EACH(i, "state", check_state, CHECK_STATE_PENDING, CHECK_STATE_DOWN, check_state_name,
+		k == (int)state);
 }
 
 static const struct tally_check *item_check(const struct metrics_item *i)
@@ -522,9 +523,8 @@ static const struct tally_check *item_check(const struct metrics_item *i)
 
 static void put_check_outcomes(const struct metrics_item *i)
 {
-	for (int o = CHECK_OUTCOME_GOOD; o <= CHECK_OUTCOME_UNKNOWN; o++)
-		metrics_sample(i->w, "outcome", check_outcome_name((enum check_outcome)o),
-			item_check(i)->outcomes[o]);
+	PUT_EACH(i, "outcome", check_outcome, CHECK_OUTCOME_GOOD, CHECK_OUTCOME_UNKNOWN,
+		check_outcome_name, item_check(i)->outcomes[k]);
 }
 
 static void put_check_transitions(const struct metrics_item *i)
