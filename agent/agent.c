@@ -121,6 +121,8 @@ bool agent_decide(struct agent *a)
 	agent_arm_deadline(a);
 	narrate_transitions(a->engine, &facts);
 	repairs_look(a->repairs);
+	if (changed)
+		shedding_touch(a->shedding);
 	return changed;
 }
 
@@ -214,6 +216,7 @@ static void agent_on_ready(void *userdata)
 	apply_flush(a->apply);
 	checks_start(a->checks);
 	agent_write_deadman(a);
+	shedding_start(a->shedding);
 	notify_ready();
 	if (a->early != 0)
 		(void)raise(a->early);
@@ -370,6 +373,11 @@ static int agent_init(struct agent *a)
 	r = document_render_new(&a->status);
 	if (r < 0)
 		return r;
+	r = agent_new_shedding(a, &error);
+	if (r < 0) {
+		log_error("%s", error.text);
+		return r;
+	}
 	r = http_new(&a->http, a->event, &a->config->status, &http_ops, &error);
 	if (r < 0) {
 		log_error("%s", error.text);
@@ -381,6 +389,7 @@ static int agent_init(struct agent *a)
 static void agent_done(struct agent *a)
 {
 	http_free(a->http);
+	shedding_free(a->shedding);
 	document_render_free(a->status);
 	control_free(a->control);
 	watchdog_free(a->watchdog);

@@ -16,6 +16,7 @@
 #include "agent/hooks.h"
 #include "agent/repair.h"
 #include "agent/status/caller.h"
+#include "agent/shedding.h"
 #include "agent/status/document.h"
 #include "agent/status/http.h"
 #include "agent/status/tally.h"
@@ -41,6 +42,7 @@ struct agent {
 	uint64_t revision;   /* of what is wanted, and of what BIRD does */
 	struct document_render *status;
 	struct control *control;
+	struct shedding *shedding;
 	sd_event_source *deadline;
 	sd_event_source *stop_timer;
 	bool undressed; /* agent_dress() had no memory */
@@ -94,6 +96,13 @@ int agent_on_stop(sd_event_source *source, const struct signalfd_siginfo *si, vo
 int agent_on_leave(sd_event_source *source, const struct signalfd_siginfo *si, void *userdata);
 /* BIRD settled, or went away: a stop may be over. */
 void agent_on_changed(void *userdata);
+
+/* agent_shedding.c */
+
+/* 0 or negative errno with the text. */
+int agent_new_shedding(struct agent *a, struct error *ret_error);
+/* What is shed, into the engine. */
+void agent_tell_sheds(struct agent *a);
 
 /* agent_surface.c */
 

@@ -115,6 +115,7 @@ void agent_on_changed(void *userdata)
 	struct agent *a = userdata;
 
 	a->revision++;
+	shedding_touch(a->shedding);
 	if (!a->stopping)
 		return;
 	if (a->lingers && engine_left(a->engine, clock_monotime()).us == 0)
@@ -143,6 +144,8 @@ int agent_on_stop(sd_event_source *source, const struct signalfd_siginfo *si, vo
 		&(const struct event_fields){.who = agent_signalled_by(si, who)},
 		"stopping: each service by its on_stop");
 	a->stopping = true;
+	shedding_stop(a->shedding);
+	agent_tell_sheds(a);
 	repairs_stop(a->repairs);
 	engine_stop(a->engine);
 	a->withdrew = agent_decide(a) && apply_status(a->apply)->link == APPLY_LINK_UP;
