@@ -241,6 +241,21 @@ def test_does_not_start(site):
     eventually(lambda: healthy(site), 20, lambda: dns(site))
 
 
+def test_metrics(site):
+    """The metrics count what came of each attempt, and of each hook."""
+    eventually(lambda: repair(site).get("state") == "idle", 10, lambda: repair(site))
+    text = site.machine.run(["curl", "-sS", "--unix-socket", "/run/redshank/status.sock", "http://x/metrics"]).stdout
+    samples = dict(line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#"))
+
+    def restarts(result):
+        return int(samples[f'redshank_service_restarts_total{{service="dns",result="{result}"}}'])
+
+    check(restarts("failed") == 2 and restarts("denied") >= 3, "failed, denied", restarts("failed"), restarts("denied"))
+    check(restarts("done") + restarts("failed") == repair(site)["attempts"], "attempts", repair(site))
+    check(samples['redshank_service_repair_state{service="dns",state="idle"}'] == "1", "idle")
+    check(int(samples['redshank_hooks_total{result="done"}']) == len(notes(site)), "hooks", len(notes(site)))
+
+
 def test_hangs(site):
     """A unit that runs and does not answer is restarted by a check that asks it."""
     eventually(lambda: repair(site).get("state") == "idle", 10, lambda: repair(site))
