@@ -559,6 +559,12 @@ enum prefix_wanted apply_found(const struct apply *a, size_t service, size_t pre
 
 /* ---- what is wanted ---- */
 
+void apply_look(struct apply *a, size_t service, size_t prefix)
+{
+	apply_want_read(a, &a->services[service], prefix);
+	apply_round_soon(a);
+}
+
 void apply_want(struct apply *a, size_t service, size_t prefix, enum prefix_wanted wanted)
 {
 	struct apply_service *s = &a->services[service];

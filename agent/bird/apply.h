@@ -113,6 +113,10 @@ enum prefix_wanted apply_found(const struct apply *a, size_t service, size_t pre
 /* Notes what is wanted; apply_flush() carries it out. */
 void apply_want(struct apply *a, size_t service, size_t prefix, enum prefix_wanted wanted);
 
+/* Reads the prefix again soon, out of turn: for facts that nobody tells us of, such as other
+ * servers' routes (apply_route_from()). */
+void apply_look(struct apply *a, size_t service, size_t prefix);
+
 /*
  * Carries out what is wanted, withdrawals first: for a service whose prefixes are all withdrawn one
  * rename and one command, written before anything else is looked at. Never fails: what could not be

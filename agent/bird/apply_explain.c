@@ -176,3 +176,16 @@ bool apply_explain_more_others(const struct apply *a, size_t service, size_t pre
 
 	return p->sessions_version != 0 && p->more_others;
 }
+
+enum apply_known apply_route_from(
+	const struct apply *a, size_t service, size_t prefix, const struct address *next_hop)
+{
+	const struct apply_prefix *p = explain_prefix(a, service, prefix);
+
+	if (p->sessions_version == 0)
+		return APPLY_UNKNOWN;
+	for (size_t i = 0; i < a->n_next_hops; i++)
+		if ((p->next_hops & 1ULL << i) && address_equal(&a->next_hops[i], next_hop))
+			return APPLY_YES;
+	return p->more_next_hops ? APPLY_UNKNOWN : APPLY_NO;
+}

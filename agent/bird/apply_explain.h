@@ -83,4 +83,13 @@ const char *apply_explain_other(
 /* There are others whose names are not kept. */
 bool apply_explain_more_others(const struct apply *a, size_t service, size_t prefix);
 
+/*
+ * Does BIRD know a BGP route for the prefix whose next hop is this address: does that server, as
+ * far as can be seen from here, announce it? UNKNOWN before the prefix was read, and where more
+ * servers announce than are kept apart. A NO means something only of an address that was a YES: a
+ * router need not tell us others' routes.
+ */
+enum apply_known apply_route_from(
+	const struct apply *a, size_t service, size_t prefix, const struct address *next_hop);
+
 #endif

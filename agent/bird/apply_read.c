@@ -404,6 +404,25 @@ static void job_note_other(struct apply_job *job, const struct observe_route *ro
 		job->others_best |= 1ULL << i;
 }
 
+/* Notes which servers' routes BIRD knows, likewise. */
+static void job_note_next_hop(struct apply_job *job, const struct observe_route *route)
+{
+	struct apply *a = job->apply;
+	size_t i = 0;
+
+	if (!route->from_bgp || route->next_hop.family == 0)
+		return;
+	while (i < a->n_next_hops && !address_equal(&a->next_hops[i], &route->next_hop))
+		i++;
+	if (i == APPLY_NAMED_MAX) {
+		job->more_next_hops = true;
+		return;
+	}
+	if (i == a->n_next_hops)
+		a->next_hops[a->n_next_hops++] = route->next_hop;
+	job->next_hops |= 1ULL << i;
+}
+
 static void job_route(void *userdata, const struct observe_route *route)
 {
 	struct apply_job *job = userdata;
@@ -417,6 +436,7 @@ static void job_route(void *userdata, const struct observe_route *route)
 		memcpy(job->table_best, route->protocol, sizeof(job->table_best));
 	if (!names_is_ours(route->protocol)) {
 		job_note_other(job, route);
+		job_note_next_hop(job, route);
 		return;
 	}
 	job->table_ours = true;
@@ -554,6 +574,8 @@ static void job_tell_explained(const struct apply_job *job, struct apply_prefix 
 	prefix->others = job->others;
 	prefix->others_best = job->others_best;
 	prefix->more_others = job->more_others;
+	prefix->next_hops = job->next_hops;
+	prefix->more_next_hops = job->more_next_hops;
 	memcpy(prefix->has_weight, job->has_weight, sizeof(prefix->has_weight));
 	memcpy(prefix->weight, job->weight, sizeof(prefix->weight));
 }

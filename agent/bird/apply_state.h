@@ -114,6 +114,8 @@ struct apply_prefix {
 	uint64_t exported_to, carried_by; /* a bit for each of the first sessions */
 	uint64_t others, others_best;	  /* a bit for each of apply.others */
 	bool more_others;
+	uint64_t next_hops; /* a bit for each of apply.next_hops */
+	bool more_next_hops;
 	bool has_weight[2]; /* the protocol's route and the twin's, */
 	uint32_t weight[2]; /* as BIRD has it */
 };
@@ -193,6 +195,8 @@ struct apply_job {
 	/* As in apply_prefix: */
 	uint64_t sessions_version, exported_to, carried_by, others, others_best;
 	bool more_others;
+	uint64_t next_hops;
+	bool more_next_hops;
 	uint64_t sessions_left; /* that were asked and have not answered; they answer in order */
 };
 
@@ -288,6 +292,8 @@ struct apply {
 	char others[APPLY_NAMED_MAX]
 		   [NAMES_MAX]; /* protocols, not ours, with routes of our prefixes */
 	size_t n_others;
+	struct address next_hops[APPLY_NAMED_MAX]; /* of BGP routes, not ours, of our prefixes */
+	size_t n_next_hops;
 	struct apply_job *jobs; /* a list */
 	size_t n_jobs;
 	size_t reads_wanted;

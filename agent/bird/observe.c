@@ -246,6 +246,18 @@ static bool observe_label(const char **text, const char *label)
 	return true;
 }
 
+/* "192.0.2.2", or "2001:db8::2 fe80::1": the first. */
+static void observe_next_hop(const char *text, struct address *ret)
+{
+	char word[ADDRESS_TEXT_MAX];
+	size_t n;
+
+	text += strspn(text, " ");
+	n = strcspn(text, " ");
+	if (observe_copy(word, sizeof(word), text, n))
+		(void)address_parse(word, ret, NULL);
+}
+
 /* A line behind a tab. `list` is what a line with two tabs goes on with. */
 static void observe_attribute(
 	const char *text, struct observe_route *route, enum observe_list *list)
@@ -259,6 +271,9 @@ static void observe_attribute(
 		} else if (observe_label(&text, "Type") || observe_label(&text, "source")) {
 			/* "	Type: BGP univ" on 2.x, "	source: BGP" on 3.x */
 			route->from_bgp = strncmp(text + strspn(text, " "), "BGP", 3) == 0;
+		} else if (observe_label(&text, "BGP.next_hop") ||
+			   observe_label(&text, "bgp_next_hop")) {
+			observe_next_hop(text, &route->next_hop);
 		} else if (observe_label(&text, "redshank_prepend")) {
 			route->prepend = (uint32_t)strtoul(text, NULL, 10);
 		} else if (observe_label(&text, "BGP.community") ||

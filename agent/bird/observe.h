@@ -61,9 +61,10 @@ bool observe_our_name(const char *text, char ret[NAMES_MAX]);
 struct observe_route {
 	char table[NAMES_MAX]; /* "" when BIRD did not say */
 	char protocol[NAMES_MAX];
-	bool best;	     /* the one that BIRD uses of this table */
-	bool from_bgp;	     /* a BGP session brought it */
-	unsigned preference; /* 0 when BIRD did not say */
+	bool best;		 /* the one that BIRD uses of this table */
+	bool from_bgp;		 /* a BGP session brought it */
+	struct address next_hop; /* of BGP; family 0 when BIRD did not say */
+	unsigned preference;	 /* 0 when BIRD did not say */
 	bool has_weight;
 	uint32_t weight, prepend; /* redshank_weight, redshank_prepend; 0 when absent */
 	struct config_community communities[OBSERVE_COMMUNITIES_MAX];

@@ -70,6 +70,7 @@ struct fake_bird {
 	bool garbage;		     /* answers with no reply */
 	const char *other_preferred; /* a protocol that holds every prefix, and better */
 	const char *other_exported;  /* one that is exported where ours is not */
+	const char *next_hop;	     /* of a BGP route of every prefix that is not the best */
 
 	/* What it was told. */
 	unsigned n_configure, n_check, n_disable, n_enable, n_connections, n_bytes;
@@ -289,7 +290,8 @@ static inline void fake_show_route(struct fake_bird *f, struct fake_connection *
 		if (f->running.protocols[i].up &&
 			strcmp(f->running.protocols[i].prefix, prefix) == 0)
 			p = &f->running.protocols[i];
-	if (!p && !f->other_preferred && !(export && f->other_exported)) {
+	if (!p && !f->other_preferred && !(export && f->other_exported) &&
+		(export || !f->next_hop)) {
 		fake_say(c, "8001 Network not found\n");
 		return;
 	}
@@ -303,8 +305,12 @@ static inline void fake_show_route(struct fake_bird *f, struct fake_connection *
 		fake_route_line(c, prefix, f->other_preferred, true);
 	if (p && !(export && f->other_preferred)) {
 		fake_route_line(c, prefix, p->name, !f->other_preferred);
-	} else if (!p && !f->other_preferred) {
+	} else if (!p && export && f->other_exported) {
 		fake_route_line(c, prefix, f->other_exported, true);
+	}
+	if (f->next_hop && !export) {
+		fake_route_line(c, prefix, "up1", false);
+		fake_say(c, "1008-\tType: BGP univ\n1012-\tBGP.next_hop: %s\n", f->next_hop);
 	}
 	fake_say(c, "0000 \n");
 }

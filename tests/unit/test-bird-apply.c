@@ -4,6 +4,7 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
+#include "agent/bird/apply_explain.h"
 #include "agent/bird/apply_state.h"
 #include "agent/system/log.h"
 #include "tests/unit/fake-bird.h"
@@ -596,6 +597,25 @@ START_TEST (test_elsewhere) {
 }
 END_TEST
 
+/* Other servers' routes, by their next hops: read anew, they are those of now. */
+START_TEST (test_routes_of_others) {
+	struct address other, nobody;
+
+	ck_assert_int_eq(address_parse("192.0.2.2", &other, NULL), 0);
+	ck_assert_int_eq(address_parse("192.0.2.3", &nobody, NULL), 0);
+	begin(1);
+	ck_assert_int_eq(apply_route_from(apply, 0, 0, &other), APPLY_NO);
+	bird.next_hop = "192.0.2.2";
+	apply_look(apply, 0, 0);
+	ck_assert(LOOP_UNTIL(event, apply_route_from(apply, 0, 0, &other) == APPLY_YES, 1000));
+	ck_assert_int_eq(apply_route_from(apply, 0, 0, &nobody), APPLY_NO);
+	bird.next_hop = NULL;
+	apply_look(apply, 0, 0);
+	ck_assert(LOOP_UNTIL(event, apply_route_from(apply, 0, 0, &other) == APPLY_NO, 1000));
+	ck_assert_int_eq(apply_observed(apply, 0, 0)->announced, APPLY_YES);
+}
+END_TEST
+
 /* The fragment is changed and deleted by somebody: ours again, counted; BIRD is told nothing. */
 START_TEST (test_fragment_repaired) {
 	char good[8192];
@@ -751,6 +771,7 @@ int main(void)
 	tcase_add_test(tc, test_drift);
 	tcase_add_test(tc, test_fight);
 	tcase_add_test(tc, test_elsewhere);
+	tcase_add_test(tc, test_routes_of_others);
 	tcase_add_test(tc, test_fragment_repaired);
 	tcase_add_test(tc, test_check_follows_a_strange_file);
 	tcase_add_test(tc, test_check_follows_a_sighup);

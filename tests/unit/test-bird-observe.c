@@ -256,6 +256,39 @@ START_TEST (test_routes_3) {
 }
 END_TEST
 
+/* Whose routes they are: in the words of 2.x and 3.x, with a link-local address behind, and not. */
+START_TEST (test_next_hops) {
+	struct seen s = {0};
+	char text[ADDRESS_TEXT_MAX];
+	struct made m;
+
+	observe_routes(
+		make(&m, "1007-Table master4:\n"
+			 " 192.0.2.53/32        unicast [up1 18:02:49.205] * (100) [AS64501i]\n"
+			 " \tvia 198.51.100.1 on eth0\n"
+			 "1008-\tType: BGP univ\n"
+			 "1012-\tBGP.origin: IGP\n"
+			 " \tBGP.next_hop: 192.0.2.2\n"
+			 " \tBGP.med: 100\n"
+			 "1007-                 unicast [up2 18:02:49.205] (100) [AS64501i]\n"
+			 "1012-\tsource: BGP\n"
+			 " \tbgp_next_hop: 2001:db8::2 fe80::1\n"
+			 "1007-                 unreachable [static1 18:02:49.205] (200)\n"
+			 "1008-\tType: static univ\n"
+			 "1007-                 unicast [up3 18:02:49.205] (100) [AS64501i]\n"
+			 "1008-\tType: BGP univ\n"
+			 "1012-\tBGP.next_hop: nonsense\n"
+			 "0000 \n"),
+		on_route, &s);
+	ck_assert_uint_eq(s.n, 4);
+	ck_assert_str_eq(address_format(&s.routes[0].next_hop, text), "192.0.2.2");
+	ck_assert_str_eq(address_format(&s.routes[1].next_hop, text), "2001:db8::2");
+	ck_assert(s.routes[0].from_bgp && s.routes[1].from_bgp && !s.routes[2].from_bgp);
+	ck_assert_int_eq(s.routes[2].next_hop.family, 0);
+	ck_assert_int_eq(s.routes[3].next_hop.family, 0);
+}
+END_TEST
+
 /* Each row changes one thing of what the prefix is to carry. */
 START_TEST (test_matches) {
 	struct config_community communities[] = {{{64501, 53}}, {{64501, 54}}};
@@ -345,6 +378,7 @@ int main(void)
 	tcase_add_test(tc, test_our_name);
 	tcase_add_test(tc, test_routes_2);
 	tcase_add_test(tc, test_routes_3);
+	tcase_add_test(tc, test_next_hops);
 	tcase_add_test(tc, test_matches);
 	tcase_add_test(tc, test_refused_file);
 	suite_add_tcase(suite, tc);
