@@ -46,6 +46,7 @@ def default_config(edge, agent):
         "bird": {"socket": edge.bird.socket, "fragments": edge.fragments},
         "status": {"socket": agent.socket, "group": "root"},
         "state": edge.host.path("state.json"),
+        "reload_guard": 100,  # tests drop whatever they like; netns/gentle.py has it on
         "defaults": dict(DEFAULTS),
         "services": {
             "dns": {

@@ -29,6 +29,7 @@ def fresh(site, dns=None, last_resort=False, wait=True, **top):
     if os.path.exists(edge.host.path("state.json")):
         os.unlink(edge.host.path("state.json"))
     agent.config = agent.default_config()
+    agent.config["reload_guard"] = 50
     agent.config.update(top)
     agent.config["services"]["dns"].update(dns or {})
     if last_resort:
