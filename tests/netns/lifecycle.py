@@ -226,8 +226,7 @@ def test_term_bird_hangs(site):
     edge.agent.wait_log("birdc configure")
     edge.bird.thaw()
     edge.bird.configure()
-    site.wait_route(WEB, set())
-    check(announced(site) == set(), "what the log says puts it right", announced(site))
+    eventually(lambda: announced(site) == set(), 5, lambda: f"what the log says puts it right: {announced(site)}")
 
 
 main(lambda: Site(edges=1))
