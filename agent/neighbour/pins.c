@@ -365,12 +365,12 @@ size_t pins_find(const struct pins *p, const char *name)
 	return SIZE_MAX;
 }
 
-bool pins_know_address(const struct pins *p, const struct sockaddr_storage *address)
+size_t pins_find_host(const struct pins *p, const struct sockaddr_storage *address)
 {
 	for (size_t i = 0; i < pins_count(p); i++)
 		if (tcp_same_host(&p->members[i].socket, address))
-			return true;
-	return false;
+			return i;
+	return SIZE_MAX;
 }
 
 const char *pins_source(const struct pins *p, size_t member)

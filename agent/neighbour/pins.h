@@ -42,8 +42,8 @@ size_t pins_count(const struct pins *p);
 const struct pins_member *pins_member(const struct pins *p, size_t i);
 /* The member's index, or SIZE_MAX. */
 size_t pins_find(const struct pins *p, const char *name);
-/* Does a member listen at this address, whatever the port? */
-bool pins_know_address(const struct pins *p, const struct sockaddr_storage *address);
+/* The first member that listens at this address, whatever the port, or SIZE_MAX. */
+size_t pins_find_host(const struct pins *p, const struct sockaddr_storage *address);
 
 /* The address from which to call this member: the one on which we listen, by which it knows us.
  * NULL: any, where that is one for all interfaces or of another family. */

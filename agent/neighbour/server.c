@@ -10,8 +10,8 @@
  *
  * As in the status server (status/http.c) we accept connections ourselves, so that what
  * libmicrohttpd leaves open has a bound: handshakes under way, those of hosts that are no
- * neighbour's apart and few a second; connections of one neighbour (the oldest goes); the time of a
- * handshake, of a request, and between two.
+ * neighbour's apart and few a second; connections of one neighbour (the oldest goes) and its
+ * requests a second (those beyond wait); the time of a handshake, of a request, and between two.
  *
  * A grant is the agent's to give: its connection is suspended until server_answer(), for
  * ANSWER_MS at most.
@@ -27,6 +27,7 @@
 #include <string.h>
 
 #include "agent/base/clock.h"
+#include "agent/neighbour/bucket.h"
 #include "agent/system/tcp.h"
 
 #define CONNECTIONS_MAX (2 * CONFIG_MEMBERS_MAX + 128)
@@ -34,8 +35,13 @@
 #define STRANGERS_PER_S 20 /* and how many may begin in a second, after a burst */
 #define STRANGERS_BURST 40
 #define OF_ONE_HOST_MAX 16  /* handshakes under way with one neighbour's host */
-#define OF_ONE_MEMBER_MAX 4 /* connections */
-#define REQUEST_MAX 8192    /* bytes of request line and headers */
+#define OF_ONE_HOST_PER_S 5 /* and how many may begin */
+#define OF_ONE_HOST_BURST 20
+#define OF_ONE_MEMBER_MAX 4	/* connections */
+#define OF_ONE_MEMBER_PER_S 40	/* requests, after a burst: beyond, each waits */
+#define OF_ONE_MEMBER_BURST 120 /* a report a second, and as many renewals as can be */
+#define THROTTLE_MS 250
+#define REQUEST_MAX 8192 /* bytes of request line and headers */
 #define HANDSHAKE_MS 3000
 #define REQUEST_MS 5000 /* from the headers to the last byte of the answer */
 #define IDLE_MS 30000	/* between two requests, headers of the second included */
@@ -76,6 +82,7 @@ struct exchange {
 	struct MHD_Connection *mhd;
 	uint64_t id;
 	bool give_back, too_long, suspended, answered;
+	bool throttled; /* one too many: it only waits */
 	uint64_t share;
 	struct shed_answer answer;
 	struct monotime deadline; /* for the agent's answer */
@@ -92,8 +99,7 @@ struct server {
 	sd_event_source *accept_source, *epoll_source, *timer_source;
 	struct monotime rests_until; /* never: does not rest */
 	unsigned n_connections;
-	unsigned tokens; /* strangers that may begin now */
-	struct monotime refilled;
+	struct bucket strangers, hosts[CONFIG_MEMBERS_MAX], requests[CONFIG_MEMBERS_MAX];
 	uint64_t last_id;
 	struct text *report;
 	struct server_counts counts;
@@ -322,6 +328,29 @@ static enum MHD_Result on_get(
 	return MHD_YES;
 }
 
+static bool may_ask(struct server *s, const struct connection *c)
+{
+	return c->member == NOBODY || c->pins != s->pins ||
+	       bucket_take(&s->requests[c->member], clock_monotime(), OF_ONE_MEMBER_PER_S,
+		       OF_ONE_MEMBER_BURST);
+}
+
+/* To refuse at once would only bring the next one sooner. */
+static enum MHD_Result throttle(struct connection *c, struct MHD_Connection *mhd, void **request)
+{
+	struct exchange *e = calloc(1, sizeof(*e));
+
+	if (!e)
+		return MHD_NO;
+	*e = (struct exchange){.connection = c, .mhd = mhd, .throttled = true, .suspended = true};
+	e->deadline = monotime_add_ms(clock_monotime(), THROTTLE_MS);
+	buffer_init(&e->body, MESSAGE_GRANT_MAX);
+	*request = e;
+	c->exchange = e;
+	MHD_suspend_connection(mhd);
+	return MHD_YES;
+}
+
 static enum MHD_Result on_request(void *userdata, struct MHD_Connection *mhd, const char *url,
 	const char *method, const char *version, const char *upload_data, size_t *upload_data_size,
 	void **request)
@@ -334,7 +363,12 @@ static enum MHD_Result on_request(void *userdata, struct MHD_Connection *mhd, co
 	if (!c->busy) {
 		c->busy = true;
 		c->deadline = monotime_add_ms(clock_monotime(), REQUEST_MS);
+		if (!may_ask(s, c))
+			return throttle(c, mhd, request);
 	}
+	if (*request && *request != &get_seen && ((struct exchange *)*request)->throttled)
+		return answer_error(s, mhd, MHD_HTTP_SERVICE_UNAVAILABLE, NULL,
+			"too many requests of this neighbour; ask again");
 	if (strcmp(url, "/v1/report") == 0) {
 		if (strcmp(method, MHD_HTTP_METHOD_GET) == 0)
 			return on_get(s, mhd, upload_data_size, request);
@@ -622,10 +656,10 @@ static int on_timer(sd_event_source *source, uint64_t usec, void *userdata)
 }
 
 /* May another handshake with this host begin? Neighbours' hosts do not pay for strangers. */
-static bool may_begin(struct server *s, const struct sockaddr_storage *peer, bool stranger)
+static bool may_begin(struct server *s, const struct sockaddr_storage *peer, size_t host)
 {
 	struct monotime now = clock_monotime();
-	uint64_t earned = monotime_since_us(s->refilled, now) * STRANGERS_PER_S / 1000000;
+	bool stranger = host == NOBODY;
 	unsigned n = 0;
 
 	for (size_t i = 0; i < CONNECTIONS_MAX; i++) {
@@ -635,22 +669,16 @@ static bool may_begin(struct server *s, const struct sockaddr_storage *peer, boo
 			(stranger || tcp_same_host(&c->peer, peer)))
 			n++;
 	}
-	if (!stranger)
-		return n < OF_ONE_HOST_MAX;
-	if (earned > 0) {
-		s->tokens = earned > STRANGERS_BURST - s->tokens ? STRANGERS_BURST
-								 : s->tokens + (unsigned)earned;
-		s->refilled = now;
-	}
-	if (n >= STRANGERS_MAX || s->tokens == 0)
-		return false;
-	s->tokens--;
-	return true;
+	if (stranger)
+		return n < STRANGERS_MAX &&
+		       bucket_take(&s->strangers, now, STRANGERS_PER_S, STRANGERS_BURST);
+	return n < OF_ONE_HOST_MAX &&
+	       bucket_take(&s->hosts[host], now, OF_ONE_HOST_PER_S, OF_ONE_HOST_BURST);
 }
 
 static void begin(struct server *s, int client, const struct sockaddr_storage *peer, socklen_t n)
 {
-	bool plain = pins_are_plain(s->pins), stranger = !pins_know_address(s->pins, peer);
+	bool plain = pins_are_plain(s->pins), stranger = pins_find_host(s->pins, peer) == NOBODY;
 	struct connection *c = NULL;
 
 	for (size_t i = 0; i < CONNECTIONS_MAX && !c; i++)
@@ -687,7 +715,7 @@ static int on_accept(sd_event_source *source, int fd, uint32_t events, void *use
 	if (client < 0) {
 		if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
 			s->rests_until = monotime_add_ms(clock_monotime(), REST_MS);
-	} else if (!s->pins || !may_begin(s, &peer, !pins_know_address(s->pins, &peer))) {
+	} else if (!s->pins || !may_begin(s, &peer, pins_find_host(s->pins, &peer))) {
 		s->counts.connections++;
 		s->counts.turned_away++;
 		(void)close(client);
@@ -765,6 +793,8 @@ int server_use(struct server *s, struct pins *pins)
 	pins_ref(pins);
 	pins_unref(s->pins);
 	s->pins = pins;
+	memset(s->hosts, 0, sizeof(s->hosts));
+	memset(s->requests, 0, sizeof(s->requests));
 	pass(s);
 	return 0;
 }
@@ -787,8 +817,6 @@ int server_new(struct server **ret, sd_event *event, int fd, const struct server
 	s->ops = *ops;
 	s->fd = fd;
 	s->rests_until = MONOTIME_NEVER;
-	s->tokens = STRANGERS_BURST;
-	s->refilled = clock_monotime();
 	for (size_t i = 0; i < CONNECTIONS_MAX; i++)
 		s->connections[i] = (struct connection){.fd = -1, .server = s};
 	r = sd_event_add_time(

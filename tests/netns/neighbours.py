@@ -58,7 +58,9 @@ class Site:
 
     def connect(self, address="127.0.0.1", source=None):
         with self.host.inside():
-            return socket.create_connection((address, PORT), 10, (source, 0) if source else None)
+            connection = socket.create_connection((address, PORT), 10, (source, 0) if source else None)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return connection
 
     def call(self, pair, version=None, address="127.0.0.1"):
         """What a caller with this certificate gets to read after a request: bytes, or the error."""
@@ -219,7 +221,33 @@ def test_requests(site):
         c = site.http(site.pairs["edge2"])
         status, document = request(c, method, path, body)
         check(status == wanted and words in document["error"], f"{method} {path} {str(body)[:60]}", status, document)
-    check(len(site.edge1.text().split("asked edge2")) == 5, "the good ones were asked, no others", site.edge1.text())
+    asked = [line for line in site.edge1.lines if line.startswith("asked edge2")]
+    check(len(asked) == 4, "the good ones were asked, no others", asked)
+
+
+def test_storm_of_grants(site):
+    """A neighbour that asks for grants as fast as it can gets few a second, and the loop hardly notices."""
+    site.edge1.say("watch")
+    before, deadline, answers = site.edge1.cpu_s(), time.monotonic() + 3, []
+
+    def ask():
+        c = site.http(site.pairs["edge2"])
+        while time.monotonic() < deadline:
+            try:
+                answers.append(request(c, "POST", "/v1/grant", GRANT)[0])
+            except (OSError, http.client.HTTPException):
+                c = site.http(site.pairs["edge2"])
+
+    threads = [threading.Thread(target=ask) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(20)
+    busy_ms = int(site.edge1.ask("late").split()[1]) / 1000
+    check(answers.count(200) < 120 + 40 * 4 and 503 in answers, "some of them", len(answers), answers.count(200))
+    check(busy_ms < 5, "the loop was held for less than 5 ms", busy_ms)
+    check(site.edge1.cpu_s() - before < 1.5, "half a core at most", site.edge1.cpu_s() - before)
+    site.edge2.wait("report edge1 ", after=site.edge2.mark(), timeout=12)
 
 
 def test_slow_callers(site):
@@ -423,7 +451,9 @@ def test_new_certificates(site):
 
 
 def test_sixty_four_at_once(site):
-    """Sixty-four neighbours that come at once never hold the loop, in the best of some rounds on a busy machine, over 5 ms."""
+    """Sixty-four neighbours that come at once never make the loop work for 5 ms."""
+    # By the clock it is late by what the machine gives to others, too: there the best of some rounds counts, and
+    # only that it is far from the time that the handshakes take.
     hosts = [f"127.0.3.{i}" for i in range(1, 65)]
     members = {"edge2": "127.0.0.2:9480", **{f"n{i}": f"{host}:9480" for i, host in enumerate(hosts)}}
     mark = site.edge1.mark()
@@ -454,17 +484,17 @@ def test_sixty_four_at_once(site):
         for thread in threads:
             thread.join(30)
         late_ms, busy_ms = (int(us) / 1000 for us in site.edge1.ask("late").split())
-        check(busy_ms < 5, "the loop itself never works for as long", busy_ms)
+        check(busy_ms < 5, "the loop worked for less than 5 ms", busy_ms)
         check(len(served) == 64, "all were served", len(served))
         after = eventually(lambda b=before: (c := site.edge1.counts())["welcome"] >= b["welcome"] + 64 and c, what="64 more")
         work_ms = (after["cpu_us"] - before["cpu_us"]) / 1000
-        check(work_ms > 10, "the work would have held it for longer", work_ms)
+        check(work_ms > 25, "the work would have held it for longer", work_ms)
         if best is None or late_ms < best[0]:
             best = late_ms, work_ms
         if late_ms < 5:
             break
     print(f"# the loop was late by {best[0]:.2f} ms, while the thread worked for {best[1]:.0f} ms")
-    check(best[0] < 5, "the loop was held for at most 5 ms", best)
+    check(best[0] < 20, "nothing made it wait for the work", best)
     site.edge1.wait("report edge2 ", after=site.edge1.mark())
 
 
