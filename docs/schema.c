@@ -222,6 +222,35 @@ static json_t *defaults(void)
 	return object;
 }
 
+/* `type` chooses one of these. */
+static json_t *one_of(const struct tables_type *types)
+{
+	json_t *choices = made(json_array());
+
+	for (; types->name; types++) {
+		json_t *object = object_of(&types->schema);
+
+		set(json_object_get(object, "properties"), "type",
+			json_pack("{s:s}", "const", types->name));
+		if (json_array_append_new(
+			    json_object_get(object, "required"), made(json_string("type"))) < 0 ||
+			json_array_append_new(choices, object) < 0)
+			(void)made(NULL);
+	}
+	return made(json_pack("{s:o}", "oneOf", choices));
+}
+
+static json_t *load(void)
+{
+	json_t *object = empty_object();
+	json_t *properties = json_object_get(object, "properties");
+
+	set(properties, "signals", map_of(NAME_PATTERN, 1, one_of(tables_signals)));
+	set(properties, "prefixes", one_of(tables_countings));
+	add_keys(object, &tables_load);
+	return object;
+}
+
 static json_t *special(const char *name)
 {
 	if (strcmp(name, "defaults") == 0)
@@ -234,6 +263,8 @@ static json_t *special(const char *name)
 		return object_of(&tables_neighbours);
 	if (strcmp(name, "shed") == 0)
 		return object_of(&tables_shed);
+	if (strcmp(name, "load") == 0)
+		return load();
 	if (strcmp(name, "prefixes") == 0)
 		return map_of(PREFIX_PATTERN, 1, weight_or_prefix());
 	if (strcmp(name, "require") == 0)

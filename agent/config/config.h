@@ -171,6 +171,85 @@ struct config_shed {
 	uint64_t over_ms, settle_ms, under_ms, back_off_ms, leave_alone_ms;
 };
 
+enum config_signal_type {
+	CONFIG_SIGNAL_CPU,
+	CONFIG_SIGNAL_PRESSURE,
+	CONFIG_SIGNAL_INTERFACE,
+	CONFIG_SIGNAL_SOFTNET,
+	CONFIG_SIGNAL_LISTEN,
+	CONFIG_SIGNAL_CONNTRACK,
+	CONFIG_SIGNAL_FILE,
+	CONFIG_SIGNAL_COMMAND,
+	CONFIG_SIGNAL_URL,
+};
+
+enum config_resource {
+	CONFIG_RESOURCE_CPU,
+	CONFIG_RESOURCE_MEMORY,
+	CONFIG_RESOURCE_IO,
+};
+
+enum config_format {
+	CONFIG_FORMAT_TEXT,
+	CONFIG_FORMAT_JSON,
+	CONFIG_FORMAT_PROMETHEUS,
+};
+
+/* Where the text comes from that numbers stand in: one of the first three is there. */
+struct config_source {
+	char *file;
+	struct schema_strings command;
+	char *url;
+	char *unix_socket; /* for the url; or NULL */
+	int format;	   /* enum config_format */
+	uint64_t timeout_ms;
+	bool rate; /* the numbers are counters: what counts is how fast they grow */
+};
+
+/* One measure of how busy this server is. */
+struct config_signal {
+	char *name;
+	int type; /* enum config_signal_type */
+	int64_t limit;
+	int resource;		     /* enum config_resource, of PRESSURE */
+	char *interface;	     /* of INTERFACE */
+	int64_t speed;		     /* Mbit/s, of INTERFACE; 0: what the kernel says */
+	struct config_source source; /* of FILE, COMMAND, URL */
+	char *key;		     /* where in the text; NULL: it is the number */
+	char *identity;		     /* canonical text of all but the name */
+};
+
+enum config_counting_type {
+	CONFIG_COUNTING_NFTABLES,
+	CONFIG_COUNTING_FILE,
+	CONFIG_COUNTING_COMMAND,
+	CONFIG_COUNTING_URL,
+};
+
+enum config_count {
+	CONFIG_COUNT_PACKETS,
+	CONFIG_COUNT_BYTES,
+	CONFIG_COUNT_CONNECTIONS,
+};
+
+/* How the load of each prefix is known. */
+struct config_counting {
+	int type;		     /* enum config_counting_type */
+	int count;		     /* enum config_count, of NFTABLES */
+	struct config_source source; /* of the others */
+	struct schema_strings keys;  /* PREFIX, key, PREFIX, key, ... */
+};
+
+/* How this server's load is measured (agent/load/). */
+struct config_load {
+	int64_t capacity; /* in a unit that is the same at the whole site */
+	uint64_t interval_ms;
+	struct config_signal *signals;
+	size_t n_signals;		  /* at least 1 */
+	struct config_counting *prefixes; /* NULL: not known */
+	char *prefixes_identity;	  /* canonical text of it; NULL with it */
+};
+
 /* One row of `weights`: what a node gives its prefixes. All nodes' rows are kept. */
 struct config_weights {
 	char *node;
@@ -193,6 +272,7 @@ struct config {
 	size_t n_weights;
 	struct config_neighbours *neighbours; /* NULL: none */
 	struct config_shed *shed;	      /* NULL: nothing is shed; room is promised */
+	struct config_load *load;	      /* NULL: not measured */
 };
 
 /* Of one configuration, all services together. */
@@ -202,6 +282,7 @@ struct config {
 #define CONFIG_HOOKS_MAX 16	  /* of one service */
 #define CONFIG_COMMUNITIES_MAX 64 /* of one prefix, of either kind */
 #define CONFIG_WEIGHTS_MAX 100000 /* of all nodes */
+#define CONFIG_SIGNALS_MAX 16
 #define CONFIG_MEMBERS_MAX 256	  /* neighbours, of the configuration and of its file together */
 
 /*

@@ -152,7 +152,9 @@ char *config_effective(const struct config *c)
 			       : json_object_del(object, "neighbours")) == 0 &&
 		(c->shed ? json_object_set_new(
 				   object, "shed", settings_print(&tables_shed, c->shed))
-			 : json_object_del(object, "shed")) == 0)
+			 : json_object_del(object, "shed")) == 0 &&
+		(c->load ? json_object_set_new(object, "load", signals_print(c->load))
+			 : json_object_del(object, "load")) == 0)
 		text = json_dumps(object, JSON_INDENT(2));
 	json_decref(object);
 	return with_newline(text);

@@ -70,6 +70,7 @@ static void load_document(struct load *l, json_t *document)
 	neighbours_load(l, json_object_get(document, "neighbours"));
 	manners_check_floors(l, json_object_get(document, "services"));
 	shed_load(l, json_object_get(document, "shed"));
+	signals_load(l, json_object_get(document, "load"));
 }
 
 int load_sources(const struct sources *sources, const struct probe_type *const *types,
@@ -150,6 +151,7 @@ void config_free(struct config *c)
 		settings_done(&tables_neighbours, c->neighbours);
 	settings_done(&tables_top, c);
 	free(c->neighbours);
+	signals_release(c->load);
 	free(c->shed);
 	free(c->services);
 	free(c->weights);

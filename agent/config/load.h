@@ -26,6 +26,7 @@ void manners_load(struct load *l, const struct path *service, json_t *object,
 void manners_check_floors(struct load *l, json_t *services); /* manners.c; after neighbours */
 void neighbours_load(struct load *l, json_t *neighbours);    /* neighbours.c; after node */
 void shed_load(struct load *l, json_t *shed);		     /* shed.c; after neighbours */
+void signals_load(struct load *l, json_t *load);	     /* signals.c; after services */
 void checks_load(struct load *l, const struct path *path, json_t *checks,
 	struct config_service *service); /* checks.c */
 void prefixes_load(struct load *l, const struct path *path, json_t *prefixes,
@@ -49,6 +50,9 @@ json_t *prefixes_print(const struct config_prefix *prefix); /* prefixes.c */
 bool manners_print(const struct config_service *s, json_t *object); /* manners.c */
 void manners_done(struct config_service *s);
 
+json_t *signals_print(const struct config_load *load); /* signals.c */
+
+void signals_release(struct config_load *load); /* NULL is fine */
 /* Releases what hooks_load() made. */
 void hooks_release(struct config_service *service);
 

@@ -392,6 +392,7 @@ static const struct schema_key top_keys[] = {
 		.kind = SCHEMA_SPECIAL,
 		.meaning = "the other agents of this site, and how to speak with them"},
 	{.name = "shed", .kind = SCHEMA_SPECIAL, .meaning = "what an overloaded server does"},
+	{.name = "load", .kind = SCHEMA_SPECIAL, .meaning = "how this server's load is measured"},
 	SCHEMA_END,
 };
 const struct schema tables_top = {.size = sizeof(struct config), .keys = top_keys};

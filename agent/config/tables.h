@@ -28,6 +28,14 @@ extern const struct schema tables_hold_down;  /* struct config_hold_down */
 extern const struct schema tables_leave;      /* struct config_leave */
 /* Of struct config_timing, what a check has and `defaults` has not. */
 extern const struct schema tables_check_own;
+extern const struct schema tables_load; /* struct config_load */
+/* By `type`: struct config_signal; ends with a name of NULL. The type itself is in no table. */
+struct tables_type {
+	const char *name;
+	struct schema schema;
+};
+extern const struct tables_type tables_signals[];   /* in the order of enum config_signal_type */
+extern const struct tables_type tables_countings[]; /* of enum config_counting_type */
 /* Only for its keys: those that every check has, whatever its type. */
 extern const struct schema tables_check;
 

@@ -97,6 +97,11 @@ START_TEST (every_key_is_in_the_manual) {
 	check_table("restart", &tables_restart);
 	check_table("hooks", &tables_hook);
 	check_table("neighbours", &tables_neighbours);
+	check_table("load", &tables_load);
+	for (const struct tables_type *t = tables_signals; t->name; t++)
+		check_table(t->name, &t->schema);
+	for (const struct tables_type *t = tables_countings; t->name; t++)
+		check_table(t->name, &t->schema);
 	check_table("check", &tables_check);
 	check_table("defaults", &tables_start);
 	check_table("slow_start", &tables_slow_start);
@@ -139,6 +144,11 @@ START_TEST (tables_keep_their_rules) {
 	check_rules("slow_start", &tables_slow_start, false);
 	check_rules("hold_down", &tables_hold_down, false);
 	check_rules("leave", &tables_leave, false);
+	check_rules("load", &tables_load, false);
+	for (const struct tables_type *t = tables_signals; t->name; t++)
+		check_rules(t->name, &t->schema, false);
+	for (const struct tables_type *t = tables_countings; t->name; t++)
+		check_rules(t->name, &t->schema, false);
 	for (const struct probe_type *const *t = probe_types; *t; t++)
 		check_rules((*t)->name, (*t)->settings, true);
 }
