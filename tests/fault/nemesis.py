@@ -1,9 +1,9 @@
 """The breaking test: a real agent, BIRD, router and services, and somebody who breaks each of them.
 
-    nemesis.py [--seed N] [--seconds S] [--round K] [--only FAULT[,FAULT]] [--plain]
+    nemesis.py [--seed N] [--seconds S] [--round K] [--only FAULT[,FAULT]] [--plain | --sanitized]
 
-First each fault alone, then random combinations with a service that dies beside, until the time is over. The
-router's wire is judged after each round (lib/promise.py). A round is its seed and number: `--seed N --round K` is the
+First each fault alone, then random combinations with a service that dies beside, until the time is over; half of it
+with an agent under sanitizers, half with one without, whose memory can be taken away. The router's wire is judged after each round (lib/promise.py). A round is its seed and number: `--seed N --round K` is the
 same faults at the same times again. seeds.txt holds rounds that once failed; they come first.
 """
 
@@ -28,14 +28,25 @@ def arguments():
     parser.add_argument("--seconds", type=float, default=float(os.environ.get("REDSHANK_NEMESIS") or 60))
     parser.add_argument("--round", type=int)
     parser.add_argument("--only")
-    parser.add_argument("--plain", action="store_true", help="the agent without sanitizers")
-    return parser.parse_args()
+    parser.add_argument("--plain", action="store_true", help="only the agent without sanitizers")
+    parser.add_argument("--sanitized", action="store_true", help="only the agent with sanitizers")
+    args = parser.parse_args()
+    if args.round is not None and not args.plain:
+        args.sanitized = True
+    return args
 
 
-def choose(rng, n):
+def faults(plain):
+    """Those that this run has; a round chooses among them, so they are part of what a seed means."""
+    long = bool(os.environ.get("REDSHANK_LONG"))
+    return [name for name, cls in sorted(FAULTS.items()) if cls.long <= long and cls.plain <= plain]
+
+
+def choose(rng, n, plain):
     """Some faults that do not exclude each other, and mostly a service that dies or hangs among them."""
     chosen = [rng.choice(LIVES)] if rng.random() < 0.7 else []
-    for name in rng.sample(sorted(FAULTS), len(FAULTS)):
+    names = faults(plain)
+    for name in rng.sample(names, len(names)):
         if len(chosen) >= n:
             break
         if FAULTS[name].part not in {FAULTS[c].part for c in chosen}:
@@ -50,7 +61,7 @@ def known():
     return [(int(words[0]), int(words[1])) for words in lines if words]
 
 
-def rounds(args):
+def rounds(args, plain):
     """(seed, number, faults or None: those of that round's choice), without end."""
     if args.only:
         n = args.round or 0
@@ -62,7 +73,8 @@ def rounds(args):
         return
     for seed, number in known():
         yield seed, number, None
-    for number, name in enumerate(random.Random(args.seed).sample(sorted(FAULTS), len(FAULTS))):
+    names = [name for name in faults(plain) if not plain or FAULTS[name].plain or args.plain]
+    for number, name in enumerate(random.Random(args.seed).sample(names, len(names))):
         yield args.seed, -1 - number, [name]
     number = 0
     while True:
@@ -70,15 +82,16 @@ def rounds(args):
         number += 1
 
 
-def run(args):
+def run(args, plain, seconds):
+    """How many rounds broke a promise; None: there was none at all."""
     failed, done, slowest = 0, 0, (0.0, "")
     begun = time.monotonic()
-    with World(plain=args.plain) as world:
-        for seed, number, names in rounds(args):
-            if time.monotonic() - begun > args.seconds and not (args.round is not None and not args.only):
+    with World(plain=plain) as world:
+        for seed, number, names in rounds(args, plain):
+            if time.monotonic() - begun > seconds and not (args.round is not None and not args.only):
                 break
             rng = random.Random(f"{seed}/{number}")
-            names = names or choose(rng, rng.randint(1, 4))
+            names = names or choose(rng, rng.randint(1, 4), plain)
             took, broken = world.round(names, rng)
             done += 1
             label = f"{seed}/{number} {' + '.join(names)}"
@@ -90,13 +103,16 @@ def run(args):
                     break
             elif took > slowest[0]:
                 slowest = (took, label)
-    print(f"{done} rounds, {failed} broke a promise; slowest convergence {slowest[0]:.2f} s ({slowest[1]})")
-    return 1 if failed or not done else 0
+        print(f"{done} rounds {'without' if plain else 'with'} sanitizers, {failed} broke a promise, {world.n_flaps} flaps; "
+              f"slowest convergence {slowest[0]:.2f} s ({slowest[1]})", flush=True)
+    return failed if done else 1
 
 
 def main():
     try:
-        sys.exit(run(arguments()))
+        args = arguments()
+        kinds = [plain for plain in (False, True) if not (args.sanitized if plain else args.plain)]
+        sys.exit(1 if sum(run(args, plain, args.seconds / len(kinds)) for plain in kinds) else 0)
     except Cannot as e:
         print(f"skip - {e}")
         sys.exit(SKIPPED)

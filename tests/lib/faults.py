@@ -36,7 +36,8 @@ class Fault:
     name = ""
     part = ""
     lasts = (0.2, 2.0)
-    rare = False  # only in the long run
+    long = False  # only in the long run
+    plain = False  # only for the agent without sanitizers
 
     def __init__(self, world, rng):
         self.world, self.rng = world, rng
@@ -129,6 +130,7 @@ class Flaps(Fault):
     def work(self):
         while not self.stop.is_set():
             down = self.ledger.down("flap", HUNG)
+            self.world.n_flaps += 1
             self.world.set_flap("bad")
             self.stop.wait(self.period * self.rng.uniform(0.5, 1.5))
             down.mending = time.time()
@@ -194,6 +196,11 @@ class AgentStopped(_AgentAway):
     def end(self):
         self.world.agent.process.send_signal(signal.SIGCONT)
         super().end()
+
+
+@fault("agent-stopped-for-long", lasts=(5.0, 60.0), long=True)
+class AgentStoppedForLong(AgentStopped):
+    pass
 
 
 @fault("agent-killed-at-a-call", lasts=(0.5, 2.0))
@@ -428,6 +435,19 @@ for _name, _calls, _error, _blinding in (
     ("no-forks", "fork,vfork,clone,clone3", "EAGAIN", ()),
 ):
     fault(_name, calls=_calls, error=_error, blinding=_blinding)(type("Injected", (_Injected,), {}))
+
+
+@fault("no-memory", part="agent", plain=True)
+class NoMemory(Fault):
+    """Every allocation of the agent fails; see famine.c."""
+
+    def begin(self):
+        self.blind = self.span(self.ledger.blind, (HUNG,))
+        self.world.agent.process.send_signal(signal.SIGRTMIN + 1)
+
+    def end(self):
+        self.world.agent.process.send_signal(signal.SIGRTMIN + 2)
+        self.blind.end = time.time()
 
 
 @fault("clock-jumps", part="clock", lasts=(0.3, 2.0))

@@ -48,6 +48,7 @@ class World:
         self.edge = self.site.edges[0]
         self.agent = self.edge.agent
         self.ledger = Ledger(SERVICES)
+        self.n_flaps = 0
         self.deaths = 0  # that somebody here has caused and nobody has seen yet
         self.unexpected = []
         self.middleman = None
@@ -90,13 +91,14 @@ class World:
         }
         self.clock = edge.host.path("clock")
         self.jump(0)
-        shim = os.path.join(build_folder(), "tests", "lib", "libclockjump.so")
+        shims = [os.path.join(build_folder(), "tests", "lib", "libclockjump.so")]
+        if plain:
+            agent.program, famine = plain_agent()
+            shims.append(famine)
         agent.environment = {
-            "REDSHANK_CLOCK": self.clock, "LD_PRELOAD": shim,
+            "REDSHANK_CLOCK": self.clock, "LD_PRELOAD": ":".join(shims),
             "ASAN_OPTIONS": "verify_asan_link_order=0:detect_leaks=0",
         }
-        if plain:
-            agent.program = plain_agent()[0]
         self._tap_log()
         agent.start()
         self._stop = threading.Event()
