@@ -42,8 +42,9 @@ def faults(plain):
     return [name for name, cls in sorted(FAULTS.items()) if cls.long <= long and cls.plain <= plain]
 
 
-def choose(rng, n, plain):
+def choose(rng, plain):
     """Some faults that do not exclude each other, and mostly a service that dies or hangs among them."""
+    n = rng.randint(2, 5)
     chosen = [rng.choice(LIVES)] if rng.random() < 0.7 else []
     names = faults(plain)
     for name in rng.sample(names, len(names)):
@@ -55,10 +56,10 @@ def choose(rng, n, plain):
 
 
 def known():
-    """(seed, round) of what once failed."""
+    """(seed, round, faults) of what once failed."""
     with open(SEEDS, encoding="ascii") as f:
         lines = [line.split("#")[0].split() for line in f]
-    return [(int(words[0]), int(words[1])) for words in lines if words]
+    return [(int(words[0]), int(words[1]), words[2].split(",")) for words in lines if words]
 
 
 def rounds(args, plain):
@@ -71,8 +72,9 @@ def rounds(args, plain):
     if args.round is not None:
         yield args.seed, args.round, None
         return
-    for seed, number in known():
-        yield seed, number, None
+    for seed, number, names in known():
+        if set(names) <= set(faults(plain)):
+            yield seed, number, names
     names = [name for name in faults(plain) if not plain or FAULTS[name].plain or args.plain]
     for number, name in enumerate(random.Random(args.seed).sample(names, len(names))):
         yield args.seed, -1 - number, [name]
@@ -91,7 +93,7 @@ def run(args, plain, seconds):
             if time.monotonic() - begun > seconds and not (args.round is not None and not args.only):
                 break
             rng = random.Random(f"{seed}/{number}")
-            names = names or choose(rng, rng.randint(1, 4), plain)
+            names = names or choose(random.Random(f"{seed}/{number}/faults"), plain)
             took, broken = world.round(names, rng)
             done += 1
             label = f"{seed}/{number} {' + '.join(names)}"
