@@ -21,6 +21,7 @@ static bool agent_is_healthy(const struct engine_prefix *prefix)
 	case PREFIX_REASON_KEPT_BY_FLOOR:
 	case PREFIX_REASON_FIRST_ROUND:
 	case PREFIX_REASON_HELD_DOWN:
+	case PREFIX_REASON_IN_DOUBT:
 	case PREFIX_REASON_SHARED_UNHEALTHY:
 		break;
 	}

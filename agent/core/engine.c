@@ -218,7 +218,7 @@ void engine_check_spoke(struct engine *e, size_t service, size_t check, enum che
 {
 	struct inventory_service *s = engine_service(e, service);
 	struct check *c = service_check(s, check);
-	bool dead = c->dead, turned;
+	bool dead = c->dead, undecided = check_is_undecided(c), turned;
 	bool prior = c->state == CHECK_STATE_PENDING && service_was_announced(s);
 	struct engine_transition transition = {
 		.kind = ENGINE_TRANSITION_CHECK,
@@ -229,7 +229,8 @@ void engine_check_spoke(struct engine *e, size_t service, size_t check, enum che
 	};
 
 	turned = check_take(c, outcome, prior, now);
-	if (turned || c->dead != dead) /* a death says more than `down` */
+	/* A death says more than `down`, and one bad outcome more than `up`. */
+	if (turned || c->dead != dead || check_is_undecided(c) != undecided)
 		s->stale = true;
 	if (!turned)
 		return;
@@ -486,6 +487,7 @@ static struct prefix_facts prefix_gather(const struct engine *e, const struct in
 		.now = p->view.wanted,
 		.floored = s->floor > 0 && (!p->permitted || e->frozen),
 		.held_down = s->damping.suppressed,
+		.doubted = service_is_doubted(&s->require, s->checks, s->n_checks),
 		.shed = p->shed,
 		.ramps = comes ? s->slow_start.steps > 0 && !p->weight_of_word : p->ramps,
 		.last_resort = p->last_resort,

@@ -63,7 +63,11 @@ static struct prefix_verdict prefix_decide_soft(const struct prefix_facts *facts
 								 : PREFIX_WANTED_WITHDRAW,
 			PREFIX_REASON_SHED);
 
-	/* 7. When every check has spoken, health is decided. If all servers went for what they
+	/* 7. What is out does not come back into a service that may be about to fall. */
+	if (facts->doubted && present(facts) != PREFIX_WANTED_ANNOUNCE)
+		return verdict(present(facts), PREFIX_REASON_IN_DOUBT);
+
+	/* When every check has spoken, health is decided. If all servers went for what they
 	 * share, nobody would be left. */
 	if (facts->cause == SERVICE_CAUSE_SHARED)
 		return verdict(demoted(facts), PREFIX_REASON_SHARED_UNHEALTHY);
@@ -149,6 +153,8 @@ const char *prefix_reason_name(enum prefix_reason reason)
 		return "held_down";
 	case PREFIX_REASON_SHED:
 		return "shed";
+	case PREFIX_REASON_IN_DOUBT:
+		return "in_doubt";
 	case PREFIX_REASON_SHARED_UNHEALTHY:
 		return "shared_unhealthy";
 	case PREFIX_REASON_RAMPING:
@@ -179,6 +185,7 @@ unsigned prefix_reason_rule(enum prefix_reason reason)
 		return 5;
 	case PREFIX_REASON_SHED:
 		return 6;
+	case PREFIX_REASON_IN_DOUBT:
 	case PREFIX_REASON_SHARED_UNHEALTHY:
 	case PREFIX_REASON_RAMPING:
 	case PREFIX_REASON_HEALTHY:

@@ -15,9 +15,10 @@
  *                      was found doing
  *  5. held_down        it flapped, and comes back when its penalty has decayed
  *  6. shed             handed to neighbours, because this server is overloaded
- *  7. shared_unhealthy only checks that every server shares are down: demoted, where that can be
- *     ramping          healthy, on the way to its own weight
- *     healthy
+ *  7. in_doubt         it could come back, but the last outcome of a check that counts was bad:
+ * what is out stays out until that check has made up its mind shared_unhealthy only checks that
+ * every server shares are down: demoted, where that can be ramping          healthy, on the way to
+ * its own weight healthy
  *
  * Who leaves gently (0, `drained`) stays announced for a while, with GRACEFUL_SHUTDOWN, as long as
  * rules 2 to 7 would announce it.
@@ -44,6 +45,7 @@ enum prefix_reason {
 	PREFIX_REASON_FIRST_ROUND,
 	PREFIX_REASON_HELD_DOWN,
 	PREFIX_REASON_SHED,
+	PREFIX_REASON_IN_DOUBT,
 	PREFIX_REASON_SHARED_UNHEALTHY,
 	PREFIX_REASON_RAMPING,
 	PREFIX_REASON_HEALTHY,
@@ -80,6 +82,7 @@ struct prefix_facts {
 	enum prefix_wanted now;	  /* what is wanted of it now */
 	bool floored;		  /* unhealthy, it leaves only with a permit, and there is none */
 	bool held_down;		  /* its service is suppressed */
+	bool doubted;		  /* its service is healthy by checks one of which may be falling */
 	enum prefix_shed shed;
 	bool ramps;	  /* announced, it would be on the way to its own weight */
 	bool last_resort; /* it can be demoted */

@@ -43,6 +43,16 @@ enum service_health service_judge(
 	return SERVICE_HEALTH_UNDECIDED;
 }
 
+bool service_is_doubted(const struct service_require *require, const struct check *checks, size_t n)
+{
+	size_t steady = 0;
+
+	for (size_t i = 0; i < n; i++)
+		steady += checks[i].state == CHECK_STATE_UP && !check_is_undecided(&checks[i]);
+	return service_judge(require, checks, n) == SERVICE_HEALTH_HEALTHY &&
+	       steady < service_needed(require, n);
+}
+
 enum service_cause service_cause(
 	const struct service_require *require, const struct check *checks, size_t n)
 {

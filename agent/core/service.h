@@ -40,6 +40,10 @@ enum service_cause {
 enum service_cause service_cause(
 	const struct service_require *require, const struct check *checks, size_t n);
 
+/* True when it is healthy only by checks that may be falling: their last outcome was bad. */
+bool service_is_doubted(
+	const struct service_require *require, const struct check *checks, size_t n);
+
 /* "undecided", "healthy", "unhealthy" */
 const char *service_health_name(enum service_health health);
 

@@ -311,6 +311,9 @@ static void say_rule(const struct explain *e, struct buffer *b, const json_t *pr
 		       "penalty has decayed (`hold_down`).");
 	} else if (explain_is(prefix, "reason", "shed")) {
 		say(b, "this server is overloaded, and neighbours have taken it over.");
+	} else if (explain_is(prefix, "reason", "in_doubt")) {
+		say(b, "the service is healthy, but the last outcome of a check was bad: it comes "
+		       "back when that check is up for certain.");
 	} else if (explain_is(prefix, "reason", "shared_unhealthy")) {
 		say(b,
 			"only checks that are `shared` are down, which every server sees. If all "

@@ -267,6 +267,7 @@ static void put_next_all(
 	case PREFIX_REASON_UNHEALTHY:
 	case PREFIX_REASON_KEPT_BY_FLOOR:
 	case PREFIX_REASON_FIRST_ROUND:
+	case PREFIX_REASON_IN_DOUBT:
 	case PREFIX_REASON_SHARED_UNHEALTHY:
 		put_next_checks(d, service, true);
 		break;

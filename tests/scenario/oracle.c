@@ -206,6 +206,17 @@ static bool expected_sick(const struct oracle_service *s)
 	return !enough(s, n);
 }
 
+/* Were it not for checks whose last word was bad, it would not be healthy. */
+static bool is_doubted(const struct oracle_service *s)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < s->n_checks; i++)
+		n += expected_state(&s->checks[i]) == CHECK_STATE_UP &&
+		     !expected_undecided(&s->checks[i]);
+	return expected_health(s) == SERVICE_HEALTH_HEALTHY && !enough(s, n);
+}
+
 static bool everybody_spoke(const struct oracle_service *s)
 {
 	size_t up, silent;
@@ -254,7 +265,9 @@ static struct expectation expect_thawed(
 	bool down = s->damping.suppressed && out && p->shed != PREFIX_SHED_WITHDRAW;
 	bool shed = p->shed != PREFIX_SHED_NONE;
 	bool shared = expected_health(s) == SERVICE_HEALTH_UNHEALTHY && !sick;
-	bool fine = !missing && !sick && known && !down && !shed;
+	bool sound = !missing && !sick && known && !down && !shed;
+	bool doubt = is_doubted(s) && is != PREFIX_WANTED_ANNOUNCE;
+	bool fine = sound && !doubt;
 	struct {
 		bool is;
 		struct expectation then;
@@ -270,6 +283,7 @@ static struct expectation expect_thawed(
 			{"E34", PREFIX_WANTED_WITHDRAW, PREFIX_REASON_SHED}},
 		{!missing && !sick && known && !down && p->shed == PREFIX_SHED_DEMOTE,
 			{"E34", PREFIX_WANTED_DEMOTE, PREFIX_REASON_SHED}},
+		{sound && doubt, {"E38", is, PREFIX_REASON_IN_DOUBT}},
 		{fine && shared, {"E30", at_most(PREFIX_WANTED_ANNOUNCE, p),
 					 PREFIX_REASON_SHARED_UNHEALTHY}},
 		{fine && !shared && would_ramp(s, p),

@@ -122,6 +122,12 @@ static const struct row rows[] = {
 		FACTS(false, NONE, PRESENT, HEALTHY, true, ANNOUNCE, .shed = PREFIX_SHED_WITHDRAW, NOW(ANNOUNCE)), WITHDRAW, PREFIX_REASON_SHED},
 	{"6: by demoting; before what is shared",
 		FACTS(false, NONE, PRESENT, SHARED, true, ANNOUNCE, .shed = PREFIX_SHED_DEMOTE, NOW(ANNOUNCE)), DEMOTE, PREFIX_REASON_SHED},
+	{"7: what is out does not come back in doubt",
+		FACTS(false, NONE, PRESENT, HEALTHY, true, WITHDRAW, .doubted = true, .ramps = true, NOW(WITHDRAW)), WITHDRAW, PREFIX_REASON_IN_DOUBT},
+	{"7: nor what is demoted",
+		FACTS(false, NONE, PRESENT, HEALTHY, true, WITHDRAW, .doubted = true, NOW(DEMOTE)), DEMOTE, PREFIX_REASON_IN_DOUBT},
+	{"7: and what is announced stays",
+		FACTS(false, NONE, PRESENT, HEALTHY, true, WITHDRAW, .doubted = true, NOW(ANNOUNCE)), ANNOUNCE, PREFIX_REASON_HEALTHY},
 	{"7: what all share withdraws nobody",
 		FACTS(false, NONE, PRESENT, SHARED, true, ANNOUNCE, NOW(ANNOUNCE)), ANNOUNCE, PREFIX_REASON_SHARED_UNHEALTHY},
 	{"7: but demotes",
@@ -155,6 +161,7 @@ START_TEST (numbers_of_the_rules) {
 	ck_assert_uint_eq(prefix_reason_rule(PREFIX_REASON_KEPT_BY_FLOOR), 3);
 	ck_assert_uint_eq(prefix_reason_rule(PREFIX_REASON_HELD_DOWN), 5);
 	ck_assert_uint_eq(prefix_reason_rule(PREFIX_REASON_SHED), 6);
+	ck_assert_uint_eq(prefix_reason_rule(PREFIX_REASON_IN_DOUBT), 7);
 	ck_assert_uint_eq(prefix_reason_rule(PREFIX_REASON_SHARED_UNHEALTHY), 7);
 	ck_assert_uint_eq(prefix_reason_rule(PREFIX_REASON_RAMPING), 7);
 	ck_assert_uint_eq(prefix_reason_rule(PREFIX_REASON_HEALTHY), 7);
@@ -175,6 +182,7 @@ START_TEST (names) {
 	ck_assert_str_eq(prefix_reason_name(PREFIX_REASON_KEPT_BY_FLOOR), "kept_by_floor");
 	ck_assert_str_eq(prefix_reason_name(PREFIX_REASON_HELD_DOWN), "held_down");
 	ck_assert_str_eq(prefix_reason_name(PREFIX_REASON_SHED), "shed");
+	ck_assert_str_eq(prefix_reason_name(PREFIX_REASON_IN_DOUBT), "in_doubt");
 	ck_assert_str_eq(prefix_reason_name(PREFIX_REASON_SHARED_UNHEALTHY), "shared_unhealthy");
 	ck_assert_str_eq(prefix_reason_name(PREFIX_REASON_RAMPING), "ramping");
 	ck_assert_str_eq(prefix_reason_name(PREFIX_REASON_HEALTHY), "healthy");

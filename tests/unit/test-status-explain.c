@@ -392,6 +392,7 @@ START_TEST (each_reason_has_its_next) {
 		{PREFIX_REASON_KEPT_BY_FLOOR, "check port good 3"},
 		{PREFIX_REASON_HELD_DOWN, "reuse"},
 		{PREFIX_REASON_SHED, "unshed"},
+		{PREFIX_REASON_IN_DOUBT, "check port good 3"},
 		{PREFIX_REASON_SHARED_UNHEALTHY, "check port good 3"},
 		{PREFIX_REASON_RAMPING, "step, check process bad 1"},
 		{PREFIX_REASON_HEALTHY, "check process bad 1"},

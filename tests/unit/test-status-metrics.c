@@ -177,6 +177,7 @@ START_TEST (prefixes) {
 		"redshank_prefix_reason{" DNS ",reason=\"first_round\"} 0\n"
 		"redshank_prefix_reason{" DNS ",reason=\"held_down\"} 0\n"
 		"redshank_prefix_reason{" DNS ",reason=\"shed\"} 0\n"
+		"redshank_prefix_reason{" DNS ",reason=\"in_doubt\"} 0\n"
 		"redshank_prefix_reason{" DNS ",reason=\"shared_unhealthy\"} 0\n"
 		"redshank_prefix_reason{" DNS ",reason=\"ramping\"} 0\n"
 		"redshank_prefix_reason{" DNS ",reason=\"healthy\"} 1\n");
