@@ -37,6 +37,7 @@ static struct document_facts agent_facts(struct agent *a)
 		.repair = agent_repair,
 		.hooks = hooks_results(a->hooks),
 		.words = control_words(a->control),
+		.neighbours = shedding_neighbours(a->shedding),
 		.userdata = a,
 		.ready = a->ready,
 		.stopping = a->stopping,

@@ -1,0 +1,123 @@
+"""A site whose agents are neighbours: certificates, the floor on the wire, and what may break them.
+
+    with Site(edges=4) as site:
+        circle = Neighbours(site)          # certificates, and `neighbours` in each agent's configuration
+        site.start_agents()
+        circle.wait_fresh()                # everybody has a report of everybody
+        began = time.time()
+        ...
+        lowest(site, "192.0.2.53/32", began)   # the fewest announcers that the router had since then
+
+Agents speak over the router, from 198.51.100.0/24. A cut (circle.cut) drops what an edge's neighbours
+send to it or all of it at the edge's own interface, and leaves its BGP alone.
+"""
+
+import os
+import time
+
+from lib.neighbours import PORT, Authority, Node
+from lib.wait import until
+from lib.wire import ANNOUNCE, CLOSED, WITHDRAW, normal
+
+# From the start of an agent until it asks for anything: what it promised in its last life has lapsed
+# (lease and stale_after), and a moment.
+STARTING = 13.5
+
+
+def address(edge):
+    return f"198.51.100.{4 * edge.index + 2}"
+
+
+class Neighbours:
+    """Certificates of one authority for all edges of a site, and the section `neighbours` for each."""
+
+    def __init__(self, site, **section):
+        self.site = site
+        self.authority = Authority(site.lab.dir + "/authority")
+        members = {edge.name: f"{address(edge)}:{PORT}" for edge in site.edges}
+        for edge in site.edges:
+            self.install(edge, self.authority)
+            edge.agent.config["neighbours"] = {
+                "listen": members[edge.name], "site": "lab", "members": members, **self.files(edge), **section,
+            }
+
+    @staticmethod
+    def files(edge):
+        return {key: edge.host.path(f"neighbour-{key}.pem") for key in ("certificate", "key", "ca")}
+
+    def install(self, edge, authority):
+        """A certificate of this authority, and trust in it alone; running agents take it by themselves."""
+        pair, files = authority.issue(edge.name), self.files(edge)
+        for source, key in ((pair.certificate, "certificate"), (pair.key, "key"), (authority.certificate, "ca")):
+            with open(source, "rb") as f:
+                Node.replace(files[key], f.read())
+
+    def fresh(self, edge):
+        """The names of those of whom this edge has a fresh report."""
+        members = edge.agent.status()["neighbours"]["members"]
+        return {name for name, member in members.items() if member["state"] == "fresh"}
+
+    def wait_fresh(self, edges=None, timeout=15.0):
+        """Until each of these edges (default: all) has a fresh report of every other of them."""
+        edges = edges or self.site.edges
+        names = {edge.name for edge in edges}
+        until(
+            lambda: all(self.fresh(e) >= names - {e.name} for e in edges), timeout,
+            lambda: f"reports of all: { {e.name: sorted(self.fresh(e)) for e in edges} }\n{self.site.report(8)}",
+            every=0.1,
+        )
+
+    def cut(self, edge, also_out=True):
+        """Drops what neighbours say to this edge; its BGP goes on."""
+        rules = f"add table inet cut; add chain inet cut in {{ type filter hook input priority 0; }}; "
+        rules += f"add rule inet cut in tcp dport {PORT} drop; add rule inet cut in tcp sport {PORT} drop"
+        if also_out:
+            rules += "; add chain inet cut out { type filter hook output priority 0; }; "
+            rules += f"add rule inet cut out tcp dport {PORT} drop; add rule inet cut out tcp sport {PORT} drop"
+        edge.host.run(["nft", rules])
+
+    def join(self, edge):
+        edge.host.run(["nft", "delete table inet cut"])
+
+
+def history(site, prefix, since):
+    """[(time, the edges that announce it to the router from then on)], by the wire; the first is at `since`."""
+    prefix, now = normal(prefix), set()
+    family = "IPv6" if ":" in prefix else "IPv4"
+    found = [(since, frozenset())]
+    for event in list(site.wire.events):
+        before = frozenset(now)
+        if event.kind == ANNOUNCE and event.prefix == prefix:
+            now.add(event.edge)
+        elif event.kind == WITHDRAW and event.prefix == prefix:
+            now.discard(event.edge)
+        elif event.kind == CLOSED and event.session == family:
+            now.discard(event.edge)
+        if event.time < since:
+            found[0] = (since, frozenset(now))
+        elif before != now:
+            found.append((event.time, frozenset(now)))
+    return found
+
+
+def lowest(site, prefix, since):
+    """The fewest edges that announced the prefix at one time since then."""
+    return min(len(edges) for _, edges in history(site, prefix, since))
+
+
+def told(site, prefix, since):
+    """history() as text."""
+    return "; ".join(f"{t - since:.2f} s {' '.join(sorted(e)) or 'nobody'}" for t, e in history(site, prefix, since))
+
+
+def wait_started(site, started):
+    """Until agents that started at `started` (UNIX seconds) may ask and promise."""
+    until(lambda: time.time() >= started + STARTING, STARTING + 2, "agents have started", every=0.1)
+
+
+def touch(path, there=True):
+    if there:
+        with open(path, "w", encoding="ascii"):
+            pass
+    elif os.path.exists(path):
+        os.unlink(path)
