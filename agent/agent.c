@@ -25,6 +25,7 @@
 
 #include "agent/agent_private.h"
 #include "agent/base/clock.h"
+#include "agent/core_dump.h"
 #include "agent/events/events.h"
 #include "agent/narrate.h"
 #include "agent/system/log.h"
@@ -419,6 +420,7 @@ int agent_run(const char *config_path, struct config *config)
 	a.config_path = strdup(config_path);
 	if (!a.config_path)
 		return -ENOMEM;
+	core_dump_allow(config);
 	if (events_init() < 0)
 		log_warning("no memory: events are not kept");
 	event_say(LOG_NOTICE, EVENT_AGENT_STARTED, NULL,

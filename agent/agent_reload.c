@@ -11,6 +11,7 @@
 #include "agent/agent_private.h"
 #include "agent/base/clock.h"
 #include "agent/bird/deadman.h"
+#include "agent/core_dump.h"
 #include "agent/events/events.h"
 #include "agent/system/notify.h"
 #include "agent/view.h"
@@ -228,6 +229,7 @@ int agent_reload(void *userdata, bool force, struct problems *problems)
 	notify_reloading();
 	r = config_load(a->config_path, probe_types, &config, problems);
 	if (r >= 0) {
+		core_dump_allow(config);
 		r = agent_swap(a, config, force, problems);
 		if (r >= 0)
 			(void)TAKE_PTR(config);

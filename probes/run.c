@@ -30,6 +30,7 @@
 #include "agent/base/cleanup.h"
 #include "agent/base/clock.h"
 #include "agent/base/printable.h"
+#include "probes/secrets.h"
 
 /* A hung service's time on the wire is the sum of a start and `fall` deadlines: these are exact,
  * and cost nothing while services answer. Starts may share a wake-up. */
@@ -338,6 +339,10 @@ void probe_report(struct probe *p, enum check_outcome outcome, const char *reaso
 		n = 0;
 	if ((size_t)n >= sizeof(raw))
 		n = sizeof(raw) - 1;
+	if (n > 0 && p->settings) {
+		secrets_mask(p->type->settings, p->settings, raw);
+		n = (int)strlen(raw);
+	}
 	(void)printable_copy(report.reason, sizeof(report.reason), raw, (size_t)n);
 	p->report(p, &report);
 }

@@ -15,8 +15,8 @@ static void report_twice(struct report *r, const struct source *second, const st
 
 	problems_add(r->problems, PROBLEM_ERROR,
 		"%s: %s: got %s; expected it in one file only: %s has it already (%s)",
-		second->name, path_format(path, where), value_format(second_value, got),
-		sources_origin(r->sources, path), value_format(first_value, had));
+		second->name, path_format(path, where), value_at_format(path, second_value, got),
+		sources_origin(r->sources, path), value_at_format(path, first_value, had));
 }
 
 static void merge_into(struct report *r, json_t *into, json_t *from, const struct source *source,

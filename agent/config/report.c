@@ -5,6 +5,9 @@
  * a key that looks right, a zero-width space or a terminal's escape sequence must be seen by the
  * person who looks for the fault. The length is bounded everywhere, because a file may hold a key
  * of 4 MiB.
+ *
+ * A problem is printed, and at a reload logged, for people who may not read the file. So what is a
+ * secret by its key is named and not shown, and so is the user's part of a URL.
  */
 #include "agent/config/report.h"
 
@@ -31,7 +34,20 @@ static void shorten_quoted(char *text)
 		memcpy(text + SHOWN_MAX - 4, "...\"", 5);
 }
 
-const char *text_format(const char *text, char buf[VALUE_TEXT_MAX])
+/* Where user and password of a URL stand in the text: from *ret_start on, n bytes. 0: nowhere. */
+static size_t url_user(const char *text, size_t *ret_start)
+{
+	const char *scheme = strstr(text, "://"), *user = scheme ? scheme + 3 : NULL;
+	size_t authority = user ? strcspn(user, "/?#") : 0, n = authority;
+
+	/* The last @: a password may hold others. */
+	while (n > 0 && user[n - 1] != '@')
+		n--;
+	*ret_start = user ? (size_t)(user - text) : 0;
+	return n > 0 ? n - 1 : 0;
+}
+
+static const char *plain_format(const char *text, char buf[VALUE_TEXT_MAX])
 {
 	/* A character takes at most 12 bytes escaped, so the cut leaves enough to be shown. */
 	size_t length = strnlen(text, SHOWN_MAX);
@@ -55,6 +71,50 @@ const char *text_format(const char *text, char buf[VALUE_TEXT_MAX])
 		(void)snprintf(buf, VALUE_TEXT_MAX, "%s", dumped);
 	}
 	return buf;
+}
+
+const char *text_format(const char *text, char buf[VALUE_TEXT_MAX])
+{
+	_cleanup_free_ char *masked = NULL;
+	size_t start, n = url_user(text, &start);
+
+	if (n == 0)
+		return plain_format(text, buf);
+	if (asprintf(&masked, "%.*s***%s", (int)start, text, text + start + n) < 0) {
+		masked = NULL;
+		return strcpy(buf, "a string");
+	}
+	return plain_format(masked, buf);
+}
+
+/*
+ * services.S.checks.C.headers, env, send or body, or what lies in it: nobody but the service behind
+ * the check, and who may read the file, should see it. By the path and not by the table, since two
+ * files are merged before any table is asked.
+ */
+static bool path_is_secret(const struct path *path)
+{
+	static const char *const secrets[] = {"headers", "env", "send", "body"};
+	const struct path *steps[PATH_DEPTH_MAX];
+	size_t n = 0;
+
+	for (; path && n < PATH_DEPTH_MAX; path = path->parent)
+		steps[n++] = path;
+	if (n < 5 || !steps[n - 1]->key || strcmp(steps[n - 1]->key, "services") != 0 ||
+		!steps[n - 3]->key || strcmp(steps[n - 3]->key, "checks") != 0 ||
+		!steps[n - 5]->key)
+		return false;
+	for (size_t i = 0; i < ELEMENTSOF(secrets); i++)
+		if (strcmp(steps[n - 5]->key, secrets[i]) == 0)
+			return true;
+	return false;
+}
+
+const char *value_at_format(const struct path *path, json_t *value, char buf[VALUE_TEXT_MAX])
+{
+	if (!value || json_is_object(value) || json_is_array(value) || !path_is_secret(path))
+		return value_format(value, buf);
+	return strcpy(buf, json_is_string(value) ? "a string" : "a value");
 }
 
 const char *value_format(json_t *value, char buf[VALUE_TEXT_MAX])
@@ -154,7 +214,7 @@ void report_value(
 	va_list ap;
 
 	va_start(ap, expected);
-	report(r, PROBLEM_ERROR, path, value_format(value, got), expected, ap);
+	report(r, PROBLEM_ERROR, path, value_at_format(path, value, got), expected, ap);
 	va_end(ap);
 }
 

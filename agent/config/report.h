@@ -41,7 +41,9 @@ const char *path_format(const struct path *path, char buf[PATH_TEXT_MAX]);
  * Returns buf.
  */
 const char *value_format(json_t *value, char buf[VALUE_TEXT_MAX]);
-/* The same of a string. */
+/* The same of what stands at `path`: secrets of checks (headers, env, send, body) are named, too. */
+const char *value_at_format(const struct path *path, json_t *value, char buf[VALUE_TEXT_MAX]);
+/* The same of a string. User and password of a URL are shown as ***. */
 const char *text_format(const char *text, char buf[VALUE_TEXT_MAX]);
 
 /* FILE: PATH: got VALUE; expected EXPECTED. A hint goes behind "; " into the expected text. */

@@ -79,6 +79,17 @@ static const char *file_kind(mode_t mode)
 	return "a device";
 }
 
+/* The agent obeys the file: commands of checks and hooks, and what is announced. */
+static void warn_writable(const char *path, const struct stat *st, struct problems *problems)
+{
+	if (st->st_mode & S_IWOTH)
+		problems_add(problems, PROBLEM_WARNING,
+			"%s: every user of this host may %s (mode %04o); expected a mode such as "
+			"%s",
+			path, S_ISDIR(st->st_mode) ? "put files into it" : "change it",
+			(unsigned)st->st_mode & 07777, S_ISDIR(st->st_mode) ? "0755" : "0640");
+}
+
 /* Opens without waiting for whoever might write into a pipe. The descriptor, or -EINVAL with the
  * problem added. */
 static int open_regular(const char *path, struct problems *problems)
@@ -98,6 +109,7 @@ static int open_regular(const char *path, struct problems *problems)
 			file_kind(st.st_mode));
 		return -EINVAL;
 	}
+	warn_writable(path, &st, problems);
 	return TAKE_FD(fd);
 }
 
@@ -185,6 +197,7 @@ static int read_folder(struct sources *s, const char *folder, struct problems *p
 {
 	struct dirent **entries;
 	int n, r, ret = 0;
+	struct stat st;
 
 	n = scandir(folder, &entries, is_fragment, by_bytes);
 	if (n < 0 && errno == ENOENT)
@@ -200,6 +213,8 @@ static int read_folder(struct sources *s, const char *folder, struct problems *p
 			folder, n, SOURCES_FILES_MAX);
 		ret = -EINVAL;
 	}
+	if (n >= 0 && stat(folder, &st) == 0)
+		warn_writable(folder, &st, problems);
 	for (int i = 0; i < n; i++) {
 		r = n > SOURCES_FILES_MAX || ret == -ENOMEM
 			    ? 0

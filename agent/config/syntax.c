@@ -8,6 +8,7 @@
  */
 #include "agent/config/syntax.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -176,11 +177,38 @@ static const char *hint_for(const struct text *t, size_t offset)
 	return "";
 }
 
+/* The token that ends at `end` is a key. */
+static bool is_key(const struct text *t, size_t end)
+{
+	for (size_t i = end + 1; i < t->length; i++)
+		if (!is_blank(t->data[i]))
+			return t->data[i] == ':';
+	return false;
+}
+
+/*
+ * jansson's text, which ends with the token where it stopped. A string or a word that is no key may
+ * be a password without its quotes or its colon, and the line is logged: it is not shown, and the
+ * position says where it stands.
+ */
+static void say_error(const struct text *t, const json_error_t *e, size_t end,
+	char ret[JSON_ERROR_TEXT_LENGTH + 32])
+{
+	const char *near = strstr(e->text, " near '");
+	bool quoted = near && near[7] == '"';
+
+	(void)snprintf(ret, JSON_ERROR_TEXT_LENGTH + 32, "%s", e->text);
+	if (near && (quoted || isalpha((unsigned char)near[7])) && !is_key(t, end))
+		strcpy(ret + (near - e->text), quoted ? " near a string" : " near a word");
+}
+
 static void report_jansson(const struct text *t, const json_error_t *e)
 {
 	size_t offset = e->position > 0 ? (size_t)e->position - 1 : 0;
 	size_t start = token_start(t, offset);
+	char text[JSON_ERROR_TEXT_LENGTH + 32];
 
+	say_error(t, e, offset, text);
 	/* Only some codes deserve words of their own; jansson's text serves for the others. */
 	switch ((int)json_error_code(e)) {
 	case json_error_null_character:
@@ -199,13 +227,13 @@ static void report_jansson(const struct text *t, const json_error_t *e)
 			(unsigned)(unsigned char)t->data[offset]);
 		return;
 	case json_error_end_of_input_expected:
-		report_at(t, start, "%s; one file holds one object", e->text);
+		report_at(t, start, "%s; one file holds one object", text);
 		return;
 	case json_error_premature_end_of_input:
-		report_at(t, t->length, "the file ends too early: %s", e->text);
+		report_at(t, t->length, "the file ends too early: %s", text);
 		return;
 	default:
-		report_at(t, start, "%s%s", e->text, hint_for(t, start));
+		report_at(t, start, "%s%s", text, hint_for(t, start));
 		return;
 	}
 }

@@ -345,10 +345,13 @@ static int words_open_folder(const char *path)
 
 static int words_write(int folder, const char *name, const char *text)
 {
-	_cleanup_close_ int fd =
-		openat(folder, name, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0640);
+	_cleanup_close_ int fd = -1;
 	size_t n = strlen(text);
 
+	/* A new file each time: what lies there may be a link to another file, or a FIFO. */
+	if (unlinkat(folder, name, 0) < 0 && errno != ENOENT)
+		return -errno;
+	fd = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0640);
 	if (fd < 0)
 		return -errno;
 	while (n > 0) {

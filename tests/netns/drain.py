@@ -6,6 +6,7 @@ import signal
 import time
 
 from lib.case import check, eventually, main
+from lib.held import held_thread
 from lib.site import Site
 from lib.wire import ANNOUNCE, WITHDRAW
 
@@ -248,19 +249,18 @@ def test_disk_that_takes_nothing(site):
 def test_disk_that_hangs(site):
     """While the disk hangs, drains act, and a death is withdrawn as fast as ever; what waits is kept in the end."""
     edge, agent = site.edges[0], healthy(site)
-    fifo = edge.host.path(".state.json.new")
-    os.mkfifo(fifo)  # to open it takes until somebody reads
-    done = ctl(agent, "drain", "web")
-    check(done.stdout == "drained web until it is undrained\n", "done", done)
-    drained(site, agent, WEB)
-    moment = edge.nsd.kill()
-    site.wait_route(DNS, set())
-    update = site.wire.since(moment, "edge1", DNS, (WITHDRAW,))[0]
-    check(update.time - moment < 1, "at once", update)
-    with open(fifo, "rb"):  # it goes on, and has lost that write
-        agent.wait_status(lambda s: s["state"]["error"], what="said")
+    with held_thread(agent.process.pid):
+        done = ctl(agent, "drain", "web")
+        check(done.stdout == "drained web until it is undrained\n", "done", done)
+        drained(site, agent, WEB)
+        moment = edge.nsd.kill()
+        site.wait_route(DNS, set())
+        update = site.wire.since(moment, "edge1", DNS, (WITHDRAW,))[0]
+        check(update.time - moment < 1, "at once", update)
+        check(not os.path.exists(edge.host.path("state.json")), "nothing is on the disk")
+    eventually(lambda: os.path.exists(edge.host.path("state.json")), what="it is kept when the disk goes on")
     ctl(agent, "undrain", "web")
-    agent.wait_status(lambda s: s["state"]["error"] is None, what="the next one is kept")
+    agent.wait_status(lambda s: s["state"]["error"] is None, what="and the next one")
     edge.nsd.start()
     announced(site, agent, DNS, WEB)
 

@@ -315,6 +315,28 @@ START_TEST (files_of_the_folder) {
 }
 END_TEST
 
+/* What every user may change is obeyed, and said. */
+START_TEST (files_that_others_may_change) {
+	_cleanup_sources_ struct sources s = {0};
+
+	put("main.json", "{}");
+	ck_assert_int_eq(mkdir(at("conf.d"), 0755), 0);
+	put("conf.d/a.json", "{}");
+	ck_assert_int_eq(chmod(at("main.json"), 0664), 0);
+	ck_assert_int_eq(chmod(at("conf.d/a.json"), 0646), 0);
+	ck_assert_int_eq(chmod(at("conf.d"), 0757), 0);
+	sources_init(&s);
+	ck_assert_int_eq(sources_read(&s, at("main.json"), &problems), 0);
+	ck_assert_uint_eq(problems.n, 2);
+	ck_assert_uint_eq(problems.n_errors, 0);
+	ck_assert_ptr_nonnull(strstr(problems.items[0].text,
+		"conf.d: every user of this host may put files into it (mode 0757)"));
+	ck_assert_ptr_nonnull(strstr(problems.items[1].text,
+		"conf.d/a.json: every user of this host may change it (mode 0646)"));
+	ck_assert_int_eq(unlink(at("conf.d/a.json")), 0);
+}
+END_TEST
+
 static char *nested(size_t depth)
 {
 	char *text = malloc(2 * depth + 6);
@@ -359,6 +381,7 @@ static Suite *suite(void)
 	tcase_add_test(files, files_that_are_too_much);
 	tcase_add_test(files, files_that_are_many);
 	tcase_add_test(files, files_of_the_folder);
+	tcase_add_test(files, files_that_others_may_change);
 	suite_add_tcase(s, parts);
 	suite_add_tcase(s, files);
 	return s;

@@ -1,7 +1,6 @@
 /*
  * The thread that keeps the words on disk: what is written, what the loop hears, a disk that fails
- * and one that hangs. A FIFO in the place of the dot-file is a disk that hangs: to open it takes
- * until somebody reads.
+ * and one that hangs: fsync(2) of this program (CMakeLists.txt, --wrap) takes until a pipe ends.
  */
 #include <check.h>
 #include <errno.h>
@@ -21,6 +20,20 @@ static sd_event *event;
 static struct keeper *keeper;
 static char heard[ERROR_TEXT_MAX];
 static unsigned times;
+
+static int hangs_until = -1; /* the end of this pipe; negative: it does not hang */
+
+int __real_fsync(int fd);
+int __wrap_fsync(int fd);
+
+int __wrap_fsync(int fd)
+{
+	char byte;
+
+	if (hangs_until >= 0)
+		(void)!read(hangs_until, &byte, 1);
+	return __real_fsync(fd);
+}
 
 static void on_changed(void *userdata, const char *error)
 {
@@ -102,18 +115,46 @@ END_TEST
 /* Nobody waits for it, the newest text wins, and it is all well when it goes on. */
 START_TEST (a_disk_that_hangs) {
 	struct monotime begun = clock_monotime();
-	int fd;
+	int ends[2];
 
-	ck_assert_int_eq(mkfifo(dot, 0600), 0);
+	ck_assert_int_eq(pipe2(ends, O_CLOEXEC), 0);
+	hangs_until = ends[0];
 	ck_assert_int_eq(put("one", 20), 0);
 	ck_assert_int_eq(put("two", 0), 0);
 	ck_assert_int_eq(put("three", 0), 0);
 	ck_assert_uint_lt(monotime_since_us(begun, clock_monotime()), 2000000);
-	fd = open(dot, O_RDONLY | O_CLOEXEC);
-	ck_assert_int_ge(fd, 0);
+	(void)close(ends[1]);
 	ck_assert(LOOP_UNTIL(event, strcmp(content(), "three") == 0, 5000));
-	(void)close(fd);
 	ck_assert_int_eq(put("four", 5000), 1);
+	hangs_until = -1;
+	(void)close(ends[0]);
+}
+END_TEST
+
+/* A pipe where the dot-file should be holds nobody up, and a link is not written through. */
+START_TEST (what_lies_in_the_way) {
+	char other[sizeof(path) + 8];
+	struct stat st;
+	int fd;
+
+	ck_assert_int_eq(mkfifo(dot, 0600), 0);
+	ck_assert_int_eq(put("one", 5000), 1);
+	ck_assert_str_eq(content(), "one");
+	(void)snprintf(other, sizeof(other), "%s.other", path);
+	fd = open(other, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(write(fd, "mine", 4), 4);
+	(void)close(fd);
+	ck_assert_int_eq(link(other, dot), 0);
+	ck_assert_int_eq(put("two", 5000), 1);
+	ck_assert_int_eq(symlink(other, dot), 0);
+	ck_assert_int_eq(put("three", 5000), 1);
+	ck_assert_str_eq(content(), "three");
+	ck_assert_int_eq(stat(other, &st), 0);
+	ck_assert_int_eq(st.st_size, 4);
+	ck_assert_int_eq(unlink(other), 0);
+	ck_assert_int_eq(lstat(path, &st), 0);
+	ck_assert(S_ISREG(st.st_mode) && (st.st_mode & 07777 & ~0640U) == 0);
 }
 END_TEST
 
@@ -133,6 +174,7 @@ int main(void)
 	tcase_add_test(tc, what_is_given_is_written);
 	tcase_add_test(tc, a_disk_that_fails);
 	tcase_add_test(tc, a_disk_that_hangs);
+	tcase_add_test(tc, what_lies_in_the_way);
 	suite_add_tcase(suite, tc);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_NORMAL);

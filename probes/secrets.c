@@ -1,0 +1,102 @@
+/*
+ * Masks what must not be said. Called with each reason that is not empty, so also on the way of a
+ * death: no memory, no I/O, and nothing to do for checks without headers and variables.
+ *
+ * A reason is cut where its room ends, and a service may cut what it answers with. So a value is
+ * recognised by its first MASK_RUN bytes, and masked as far as it goes on.
+ */
+#include "probes/secrets.h"
+
+#include <string.h>
+
+#define MASK "***"
+#define MASK_MIN 6 /* shorter values are words such as "true", and no secrets */
+#define MASK_RUN 8
+
+bool secrets_is_name(const char *name)
+{
+	static const char *const parts[] = {
+		"auth", "cookie", "credential", "key", "pass", "pwd", "secret", "token"};
+
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+		if (strcasestr(name, parts[i]))
+			return true;
+	return false;
+}
+
+static bool map_has_secret(const struct schema_key *key, const struct schema_strings *map)
+{
+	bool env = strcmp(key->name, "env") == 0;
+
+	for (size_t i = 0; i + 1 < map->n; i += 2)
+		if (!env || secrets_is_name(map->items[i]))
+			return true;
+	return false;
+}
+
+bool secrets_are_in(const struct schema *schema, const void *settings)
+{
+	for (const struct schema_key *key = schema->keys; key->name; key++) {
+		const void *field = (const char *)settings + key->offset;
+
+		if (key->kind == SCHEMA_STRING_MAP && map_has_secret(key, field))
+			return true;
+		if (key->kind == SCHEMA_STRING &&
+			(strcmp(key->name, "send") == 0 || strcmp(key->name, "body") == 0) &&
+			*(char *const *)field)
+			return true;
+	}
+	return false;
+}
+
+static size_t common(const char *a, const char *b)
+{
+	size_t n = 0;
+
+	while (a[n] && a[n] == b[n])
+		n++;
+	return n;
+}
+
+static void mask_value(char *text, const char *value)
+{
+	size_t length = strlen(value), needed = length < MASK_RUN ? length : MASK_RUN;
+
+	if (length < MASK_MIN)
+		return;
+	for (char *at = text; *at; at++) {
+		size_t n = common(at, value);
+
+		if (n < needed)
+			continue;
+		memmove(at + strlen(MASK), at + n, strlen(at + n) + 1);
+		memcpy(at, MASK, strlen(MASK));
+		at += strlen(MASK) - 1;
+	}
+}
+
+static void mask_item(char *text, const char *value)
+{
+	const char *space = strchr(value, ' '), *equals = strchr(value, '=');
+
+	mask_value(text, value);
+	if (space)
+		mask_value(text, space + 1);
+	if (equals)
+		mask_value(text, equals + 1);
+}
+
+void secrets_mask(const struct schema *schema, const void *settings, char *text)
+{
+	for (const struct schema_key *key = schema->keys; key->name; key++) {
+		const struct schema_strings *map =
+			(const void *)((const char *)settings + key->offset);
+		bool env = strcmp(key->name, "env") == 0;
+
+		if (key->kind != SCHEMA_STRING_MAP || (!env && strcmp(key->name, "headers") != 0))
+			continue;
+		for (size_t i = 0; i + 1 < map->n; i += 2)
+			if (!env || secrets_is_name(map->items[i]))
+				mask_item(text, map->items[i + 1]);
+	}
+}
