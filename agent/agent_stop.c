@@ -118,10 +118,14 @@ void agent_on_changed(void *userdata)
 	shedding_touch(a->shedding);
 	if (!a->stopping)
 		return;
-	if (a->lingers && engine_left(a->engine, clock_monotime()).us == 0)
-		(void)agent_stop_now(a); /* all that was to leave gently is gone before its time */
-	else if (!a->lingers && agent_may_leave(a))
+	/* All that was to leave gently is gone before its time; from the loop, since this is
+	 * apply's call, and what stops now may be more than it expects. */
+	if (a->lingers && engine_left(a->engine, clock_monotime()).us == 0) {
+		if (agent_stop_timer(a, 0, agent_on_lingered) < 0)
+			(void)agent_stop_now(a);
+	} else if (!a->lingers && agent_may_leave(a)) {
 		agent_leave(a);
+	}
 }
 
 /* TERM, INT. A second one waits no longer for what leaves gently, or else for BIRD. */

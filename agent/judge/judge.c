@@ -67,6 +67,8 @@ enum judge_prefix judge_prefix(const json_t *prefix, const json_t *bird)
 		return JUDGE_PREFIX_NO_ADDRESS;
 	if (judge_is(prefix, "reason", "forced"))
 		return JUDGE_PREFIX_FORCED;
+	if (judge_is(prefix, "reason", "drained")) /* and still leaving gently */
+		return JUDGE_PREFIX_DRAINED;
 	if (judge_is(prefix, "reason", "frozen"))
 		return JUDGE_PREFIX_FROZEN;
 	if (judge_is(prefix, "reason", "first_round"))

@@ -34,6 +34,8 @@ static const struct row {
 	{"", UP, "healthy", GONE ",'reason':'drained','elsewhere':'direct1'", "up", JUDGE_TROUBLE,
 		"dns is drained and STILL ANNOUNCED by direct1\n"},
 	{"", UP, "healthy", GONE ",'reason':'drained'", "up", JUDGE_LOOK, "dns is drained\n"},
+	{"", UP, "healthy", "'wanted':'announce','announced':true,'exported':2,'reason':'drained'",
+		"up", JUDGE_LOOK, "dns is drained\n"},
 	{"", UP, "unhealthy", "'wanted':'withdraw','announced':true,'reason':'unhealthy'", "down",
 		JUDGE_TROUBLE, "dns is unhealthy and STILL ANNOUNCED\n"},
 	{"", UP, "unhealthy",
