@@ -57,6 +57,11 @@ static uint64_t shed_rank(const char *name)
 	return hash;
 }
 
+static size_t shed_least(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
 static void *shed_array(size_t n, size_t size)
 {
 	return calloc(n > 0 ? n : 1, size);
@@ -114,13 +119,15 @@ static int shed_build(struct shed *s, const struct shed_config *config)
 		n_permits += config->prefixes[i].floor_health;
 	s->n_prefixes = config->n_prefixes;
 	s->n_neighbours = config->n_neighbours;
-	s->n_records = SHED_OUT_MAX + n_permits;
+	s->n_records = shed_least(SHED_OUT_MAX, 2 * s->n_prefixes + 2) + n_permits;
+	/* one for each neighbour, prefix and purpose */
+	s->n_promised = shed_least(SHED_PROMISES_MAX, 2 * s->n_prefixes * s->n_neighbours);
 	s->prefixes = shed_array(s->n_prefixes, sizeof(*s->prefixes));
 	s->neighbours = shed_array(s->n_neighbours, sizeof(*s->neighbours));
 	s->seen = shed_array(s->n_neighbours * s->n_prefixes, sizeof(*s->seen));
 	s->records = shed_array(s->n_records, sizeof(*s->records));
 	s->held = shed_array(s->n_records * s->n_neighbours, sizeof(*s->held));
-	s->promised = shed_array(SHED_PROMISES_MAX, sizeof(*s->promised));
+	s->promised = shed_array(s->n_promised, sizeof(*s->promised));
 	s->guard = shed_array(s->n_prefixes, sizeof(*s->guard));
 	if (!s->prefixes || !s->neighbours || !s->seen || !s->records || !s->held || !s->promised ||
 		!s->guard)
@@ -216,21 +223,24 @@ static void shed_carry_record(struct shed *s, const struct shed_record *from,
 	to->n_held = n;
 }
 
+/* Those that only give back what they hold come last, where there is room: promises lapse. */
 static void shed_carry_records(struct shed *s, const struct shed *old, const size_t *prefix_map,
 	const size_t *neighbour_map)
 {
 	size_t n = 0;
 
-	for (size_t i = 0; i < old->n_records && n < s->n_records; i++) {
-		const struct shed_record *from = &old->records[i];
+	for (size_t i = 0; i < 2 * old->n_records && n < s->n_records; i++) {
+		const struct shed_record *from = &old->records[i % old->n_records];
 		struct shed_record *to = &s->records[n];
+		bool is_ending = from->phase == SHED_PHASE_ENDING;
 
-		if (from->phase == SHED_PHASE_FREE || prefix_map[from->prefix] == SIZE_MAX)
+		if (from->phase == SHED_PHASE_FREE || prefix_map[from->prefix] == SIZE_MAX ||
+			is_ending != (i >= old->n_records))
 			continue;
 		shed_carry_record(s, from, to, neighbour_map);
 		to->prefix = prefix_map[from->prefix];
 		n++;
-		if (to->phase == SHED_PHASE_ENDING)
+		if (is_ending)
 			continue;
 		if (to->purpose == SHED_PURPOSE_SHED)
 			s->prefixes[to->prefix].record = to;
@@ -244,7 +254,7 @@ static void shed_carry_promised(struct shed *s, const struct shed *old, const si
 {
 	size_t n = 0;
 
-	for (size_t i = 0; i < SHED_PROMISES_MAX && old->promised; i++) {
+	for (size_t i = 0; i < old->n_promised && n < s->n_promised; i++) {
 		struct shed_promised p = old->promised[i];
 
 		if (!p.used || prefix_map[p.prefix] == SIZE_MAX ||
@@ -266,6 +276,7 @@ static void shed_carry_server(struct shed *s, const struct shed *old)
 	next.n_prefixes = s->n_prefixes;
 	next.n_neighbours = s->n_neighbours;
 	next.n_records = s->n_records;
+	next.n_promised = s->n_promised;
 	next.prefixes = s->prefixes;
 	next.neighbours = s->neighbours;
 	next.seen = s->seen;
@@ -523,7 +534,7 @@ void shed_prefix(const struct shed *s, size_t prefix, struct shed_prefix *ret, s
 		.last = p->last,
 		.last_at = p->last_at,
 	};
-	for (size_t i = 0; i < SHED_PROMISES_MAX; i++) {
+	for (size_t i = 0; i < s->n_promised; i++) {
 		const struct shed_promised *g = &s->promised[i];
 
 		ret->n_owed += g->used && g->prefix == prefix && monotime_before(now, g->until);
@@ -573,7 +584,7 @@ bool shed_promise(const struct shed *s, size_t prefix, size_t nth, struct shed_p
 			return shed_promise_held(records[i], nth, ret);
 		nth -= records[i]->n_held;
 	}
-	for (size_t i = 0; i < SHED_PROMISES_MAX; i++) {
+	for (size_t i = 0; i < s->n_promised; i++) {
 		const struct shed_promised *g = &s->promised[i];
 
 		if (!g->used || g->prefix != prefix || nth-- > 0)

@@ -27,7 +27,7 @@ bool shed_is_bound(const struct shed *s, size_t prefix, struct monotime now, str
 {
 	bool bound = false;
 
-	for (size_t i = 0; i < SHED_PROMISES_MAX; i++) {
+	for (size_t i = 0; i < s->n_promised; i++) {
 		const struct shed_promised *g = &s->promised[i];
 
 		if (g->prefix != prefix || !shed_promise_binds(g, now))
@@ -47,7 +47,7 @@ uint64_t shed_reserved(const struct shed *s, struct monotime now)
 {
 	uint64_t sum = 0;
 
-	for (size_t i = 0; i < SHED_PROMISES_MAX; i++) {
+	for (size_t i = 0; i < s->n_promised; i++) {
 		const struct shed_promised *g = &s->promised[i];
 
 		if (g->used && monotime_before(now, shed_promise_end(s, g)))
@@ -58,7 +58,7 @@ uint64_t shed_reserved(const struct shed *s, struct monotime now)
 
 void shed_promises_expire(struct shed *s, struct monotime now)
 {
-	for (size_t i = 0; i < SHED_PROMISES_MAX; i++) {
+	for (size_t i = 0; i < s->n_promised; i++) {
 		struct shed_promised *g = &s->promised[i];
 
 		if (g->used && monotime_reached(shed_promise_end(s, g), now))
@@ -68,7 +68,7 @@ void shed_promises_expire(struct shed *s, struct monotime now)
 
 static struct shed_promised *shed_promised_find(struct shed *s, const struct shed_request *request)
 {
-	for (size_t i = 0; i < SHED_PROMISES_MAX; i++) {
+	for (size_t i = 0; i < s->n_promised; i++) {
 		struct shed_promised *g = &s->promised[i];
 
 		if (g->used && g->neighbour == request->neighbour && g->prefix == request->prefix &&
@@ -80,7 +80,7 @@ static struct shed_promised *shed_promised_find(struct shed *s, const struct she
 
 static struct shed_promised *shed_promised_free(struct shed *s)
 {
-	for (size_t i = 0; i < SHED_PROMISES_MAX; i++) {
+	for (size_t i = 0; i < s->n_promised; i++) {
 		if (!s->promised[i].used)
 			return &s->promised[i];
 	}

@@ -173,7 +173,7 @@ static bool shed_prefix_budget_left(
 static bool shed_is_last_prefix(const struct shed *s, size_t prefix)
 {
 	for (size_t i = 0; i < s->n_prefixes; i++) {
-		if (i != prefix && shed_own_state(s, i) != SHED_STATE_OUT)
+		if (i != prefix && shed_own_state(s, i) == SHED_STATE_HEALTHY)
 			return false;
 	}
 	return true;

@@ -105,13 +105,13 @@ struct shed {
 	struct monotime started;
 	uint64_t rank;
 
-	size_t n_prefixes, n_neighbours, n_records;
+	size_t n_prefixes, n_neighbours, n_records, n_promised;
 	struct shed_prefix_state *prefixes;
 	struct shed_neighbour *neighbours;
 	struct shed_seen *seen;
 	struct shed_record *records;
 	struct shed_held *held;
-	struct shed_promised *promised;	 /* SHED_PROMISES_MAX */
+	struct shed_promised *promised;	 /* n_promised */
 	struct shed_guard_prefix *guard; /* n_prefixes, scratch */
 
 	struct shed_own own;

@@ -5,6 +5,7 @@
  *   sim run SCENARIO [options]            one scenario, one line for each rule and seed
  *   sim table [--seeds N] [--sheds N]     the table of docs/shedding.md
  *   sim gate [--seeds N] [--sheds N]      the same, and fails where the agent's rule is too bad
+ *   sim quick [--sheds N]                 fails where something is wrong; in a second or two
  *   sim plots FOLDER                      SVG of every scenario, for a person to look at
  *
  *   --trace shows what the servers say of themselves
@@ -214,6 +215,21 @@ static int command_table(bool gate)
 	return failed > 0;
 }
 
+/* Enough to find a fault by, in a second or two. */
+static int command_quick(void)
+{
+	struct sim_outcome random = run_sheds("random", SIM_RULE_GRANT, options.sheds);
+	struct sim_outcome health = run_sheds("health", SIM_RULE_GRANT, options.sheds / 4);
+	struct sim_outcome tight = run_seeds("tight", SIM_RULE_GRANT, 1);
+	struct sim_outcome hot = run_seeds("hot", SIM_RULE_GRANT, 1);
+
+	return judge(random.below_s + health.below_s == 0 && random.n_sheds >= options.sheds &&
+			     health.n_leaves > 0 && hot.n_sheds == 0 && tight.hot_s < 790 &&
+			     tight.pushed_s == 0 && tight.n_sheds <= 24 &&
+			     random.n_broken + health.n_broken + tight.n_broken == 0,
+		"floor, budget, order, nobody pushed");
+}
+
 static int command_plots(const char *folder)
 {
 	for (size_t i = 0; i < sim_n_scenarios; i++) {
@@ -234,7 +250,7 @@ static int command_plots(const char *folder)
 
 static int usage(void)
 {
-	fprintf(stderr, "usage: sim list | run SCENARIO | table | gate | plots FOLDER "
+	fprintf(stderr, "usage: sim list | run SCENARIO | table | gate | quick | plots FOLDER "
 			"[--rule NAME] [--seed N] [--seeds N] [--sheds N]\n");
 	return 2;
 }
@@ -291,6 +307,8 @@ int main(int argc, char **argv)
 		return command_table(false);
 	if (strcmp(command, "gate") == 0)
 		return command_table(true);
+	if (strcmp(command, "quick") == 0)
+		return command_quick();
 	if (strcmp(command, "plots") == 0 && argument)
 		return command_plots(argument);
 	return usage();
