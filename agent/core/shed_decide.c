@@ -249,8 +249,8 @@ static void shed_note_obstacle(struct shed *s, enum shed_why why)
 	}
 }
 
-/* Its turn, for long enough? Reports begin to say so before `over_ms` is over, so that the order is
- * known by then. */
+/* Its turn, for long enough? Reports begin to say that it wants to `rank_ms` before `over_ms` is
+ * over, so that the order is known by then. */
 static bool shed_may_ask(struct shed *s, struct monotime now)
 {
 	uint64_t over_us = monotime_since_us(s->over_since, now);
@@ -276,8 +276,7 @@ static bool shed_may_ask(struct shed *s, struct monotime now)
 		s->why = SHED_WHY_NOT_YET;
 	else
 		s->why = SHED_WHY_NOT_TOP;
-	return over_us >= s->settings.over_ms * 1000 && top &&
-	       monotime_reached(monotime_add_ms(s->top_since, s->settings.rank_ms), now);
+	return top && monotime_reached(monotime_add_ms(s->top_since, s->settings.rank_ms), now);
 }
 
 static void shed_want(struct shed *s, struct monotime now)

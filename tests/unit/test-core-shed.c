@@ -441,14 +441,18 @@ START_TEST (never_the_last_prefix) {
 END_TEST
 
 START_TEST (never_more_than_half) {
+	struct shed_server s;
+
 	for (size_t v = 0; v < PREFIXES; v++)
-		prefix_load[v] = 18000;
+		prefix_load[v] = 27000;
 	load_follows = false; /* as if new load came in its place */
 	settings.noise_bp = 2000;
 	configure();
 	load = 90000;
 	pass(400000);
-	ck_assert_uint_eq(n_out(), 4); /* 4 x 18,000 of 90,000 + 72,000 */
+	ck_assert_uint_eq(n_out(), 2); /* 3 x 27,000 would be of 90,000 + 54,000 */
+	shed_server(shed, &s, now);
+	ck_assert_uint_eq(s.n_restores, 0); /* not for the guard to find */
 }
 END_TEST
 
@@ -532,6 +536,7 @@ START_TEST (leases_count_from_sending_less_guard_and_drift) {
 	struct monotime sent = now;
 
 	ck_assert(shed_promise(shed, v, 0, &p));
+	ck_assert_uint_eq((p.until.us - 7800 * 1000) % (STEP_MS * 1000), 0); /* a step's moment */
 	ck_assert_uint_le(p.until.us, monotime_add_ms(sent, 10000 - 2000 - 200).us);
 	ck_assert_uint_ge(p.until.us, monotime_add_ms(sent, 10000 - 2000 - 200 - 1000).us);
 }
@@ -818,6 +823,18 @@ START_TEST (a_promise_ends_by_itself) {
 }
 END_TEST
 
+START_TEST (a_promise_with_room_ends_too) {
+	pass(1000);
+	ask(0, 4, 5000, 1);
+	load = 90000;
+	held[0] = held[1] = held[2] = held[3] = true;
+	pass(9000);
+	ck_assert_int_eq(why(4), SHED_WHY_PROMISED);
+	pass(6000);
+	ck_assert(is_out(4));
+}
+END_TEST
+
 /* ---- the floor for health ---- */
 
 static void begin_health(void)
@@ -982,10 +999,10 @@ static void add_all(TCase *t)
 		it_promises_no_more_than_it_has, room_is_kept_for_a_while_after_a_promise,
 		why_it_refuses, what_it_asks_for_it_does_not_promise,
 		newly_started_it_has_no_room_to_promise, a_promise_ends_by_itself,
-		it_leaves_with_permits, without_permits_it_stays, one_permit_too_few,
-		what_it_promised_it_keeps_first, newly_started_it_may_have_promised,
-		a_reload_keeps_what_is_out, its_report, the_guard, the_order_of_the_limits,
-		every_word_is_one};
+		a_promise_with_room_ends_too, it_leaves_with_permits, without_permits_it_stays,
+		one_permit_too_few, what_it_promised_it_keeps_first,
+		newly_started_it_may_have_promised, a_reload_keeps_what_is_out, its_report,
+		the_guard, the_order_of_the_limits, every_word_is_one};
 
 	for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++)
 		tcase_add_test(t, tests[i]);
