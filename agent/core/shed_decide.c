@@ -359,13 +359,15 @@ static void shed_go_on(struct shed *s, struct shed_record *r, struct monotime no
 	uint64_t tier = 0;
 	uint32_t weight;
 
-	if (!shed_tier(s, r->prefix, now, &tier, &weight, &stale) || tier != r->tier)
+	bool is_known = shed_tier(s, r->prefix, now, &tier, &weight, &stale);
+
+	if (is_known && tier != r->tier)
 		shed_give_up(s, r, SHED_WHY_TIER_CHANGED, stale, now, random);
 	else if (doubt != SHED_WHY_NEW)
 		shed_give_up(s, r, doubt, SIZE_MAX, now, random);
 	else if (refused != SIZE_MAX)
 		shed_give_up(s, r, SHED_WHY_REFUSED, r->held[refused].neighbour, now, random);
-	else if (shed_record_is_whole(r, now) &&
+	else if (is_known && shed_record_is_whole(r, now) &&
 		 shed_record_live(r, now) >= s->prefixes[r->prefix].floor)
 		shed_act(s, r, now);
 	else if (monotime_reached(end, now))

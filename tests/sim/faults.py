@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 """Puts each fault of faults.txt into a copy of agent/core/shed*.c and sees it found.
 
-Three tests are asked in turn, the quickest first: the stories, the search through interleavings, the
-random long runs. Fails when none of them finds a fault, when a fault's lines are not in the source
-exactly once, and when the source without a fault does not pass all three.
+Tests are asked in turn, the quickest first: the stories and those about promises, the search through interleavings, the
+random long runs. Fails when none finds a fault, when a fault's lines are not in the source
+exactly once, and when the source without a fault does not pass all of them.
 
 usage: faults.py SOURCE_DIR WORK_DIR CC [NAME...]
 """
@@ -22,6 +22,7 @@ DEADLINE_S = 60
 SIM = ["agent", "measure", "network", "plot", "rules", "scenarios", "sim", "world"]
 PROGRAMS = {
     "stories": (["tests/unit/test-core-shed.c"], []),
+    "promises": (["tests/unit/test-core-shed-promise.c"], []),
     "interleavings": (["tests/sim/model.c"], ["--quick"]),
     "long runs": ([f"tests/sim/{name}.c" for name in SIM], ["quick", "--sheds", "600"]),
 }
@@ -35,7 +36,7 @@ class Bench:
         os.makedirs(work_dir, exist_ok=True)
         check = subprocess.run(["pkg-config", "--cflags", "--libs", "check"], check=True,
                                capture_output=True, text=True)
-        self.libraries = {"stories": check.stdout.split(), "long runs": ["-lm"]}
+        self.libraries = {"stories": check.stdout.split(), "promises": check.stdout.split(), "long runs": ["-lm"]}
         paths = sorted(glob.glob(f"{source_dir}/agent/core/shed*.c"))
         with ThreadPoolExecutor(JOBS) as pool:
             objects = pool.map(lambda path: self.compile(path, os.path.basename(path) + ".o"), paths)

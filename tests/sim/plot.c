@@ -88,6 +88,7 @@ static double plot_y(double utilisation)
 static void plot_write_limits(const struct sim_plot *p, FILE *f)
 {
 	static const char *const words[] = {"release", "target", "accept", "hot"};
+	static const double below[] = {10, 0, 8, -2};
 
 	for (size_t k = 0; k < 4; k++) {
 		double y = plot_y(p->limits_bp[k] / 10000.0);
@@ -95,7 +96,7 @@ static void plot_write_limits(const struct sim_plot *p, FILE *f)
 		fprintf(f,
 			"<line x1='%.0f' x2='%.0f' y1='%.1f' y2='%.1f' stroke='#bbb' "
 			"stroke-dasharray='4 4'/>\n<text x='%.0f' y='%.1f' fill='#888'>%s</text>\n",
-			LEFT, WIDTH - 20, y, y, WIDTH - 18, y + (k % 2 ? 0 : 8), words[k]);
+			LEFT, WIDTH - 20, y, y, WIDTH - 18, y + below[k], words[k]);
 	}
 	for (int percent = 0; percent <= 150; percent += 50)
 		fprintf(f, "<text x='%.0f' y='%.1f' text-anchor='end'>%d %%</text>\n", LEFT - 6,
