@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "agent/core/shed_private.h"
 #include "tests/sim/sim.h"
 
 #define MEASURE_GRACE_MS 1500
@@ -82,7 +83,33 @@ static unsigned measure_changes(const struct sim_world *w, const struct sim_serv
 	return n;
 }
 
-/* S12, S13, S15: within the budget, last out first back, never on stale reports. */
+/* S8: whoever receives it has been heard of within `stale_after`. */
+static void measure_freshness(struct sim_world *w, size_t server, size_t prefix)
+{
+	const struct shed *s = w->servers[server].shed;
+	const struct shed_record *r = s->prefixes[prefix].record;
+	uint64_t now_us = sim_clock(w, &w->servers[server]).us;
+
+	for (size_t k = 0; r && k < r->n_held; k++) {
+		uint64_t asked_us = s->neighbours[r->held[k].neighbour].asked.us;
+
+		if (r->held[k].share > 0 && now_us > asked_us + s->settings.stale_ms * 1000)
+			measure_broken(w, "shed to a neighbour that is stale", server, prefix);
+	}
+}
+
+/* S2: what was just promised fits, with all that was promised before. */
+void sim_assert_promise(struct sim_world *w, size_t server, size_t prefix, uint64_t reserved_before)
+{
+	const struct shed *s = w->servers[server].shed;
+	uint64_t reserved = shed_reserved(s, sim_clock(w, &w->servers[server]));
+
+	if (reserved > reserved_before &&
+		s->own.load + reserved > shed_part(s->own.capacity, s->settings.accept_bp))
+		measure_broken(w, "more room promised than there is", server, prefix);
+}
+
+/* S12, S13: within the budget; last out, first back. */
 void sim_assert_change(struct sim_world *w, size_t server, size_t prefix, bool out, bool forced)
 {
 	struct sim_server *s = &w->servers[server];
@@ -94,6 +121,7 @@ void sim_assert_change(struct sim_world *w, size_t server, size_t prefix, bool o
 	s->changed_at[s->n_changed++ % 64] = w->now_us;
 	if (out) {
 		s->out_order[prefix] = ++s->order;
+		measure_freshness(w, server, prefix);
 		return;
 	}
 	for (size_t v = 0; v < w->params.n_prefixes && !forced; v++) {

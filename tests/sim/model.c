@@ -19,6 +19,7 @@
  *
  *   model [--servers N] [--floor N] [--ticks N] [--crashes N] [--sick N] [--delay N] [--wanters N]
  *   model --all, --quick        those of the test suite; those that are done in a second
+ *   With REDSHANK_LONG in the environment --all does more.
  */
 #include <assert.h>
 #include <getopt.h>
@@ -769,6 +770,12 @@ int main(int argc, char **argv)
 		{3, 2, 3, 0, 1, 1, 3},
 		{4, 3, 4, 0, 0, 1, 2},
 	};
+	static const struct bounds longer[] = {
+		{3, 2, 8, 1, 0, 1, 3}, /* a gigabyte of states at most */
+		{3, 1, 8, 1, 0, 1, 3},
+		{3, 1, 5, 0, 1, 1, 3},
+		{4, 3, 6, 1, 0, 1, 2},
+	};
 	static const struct bounds quick[] = {
 		{2, 1, 7, 1, 0, 1, 2},
 		{2, 1, 6, 1, 1, 1, 2},
@@ -819,6 +826,9 @@ int main(int argc, char **argv)
 		return run(&one) ? 0 : 1;
 	for (size_t k = 0; k < sizeof(quick) / sizeof(quick[0]) && is_quick; k++)
 		good = good && run(&quick[k]);
+	for (size_t k = 0;
+		k < sizeof(longer) / sizeof(longer[0]) && is_all && getenv("REDSHANK_LONG"); k++)
+		good = good && run(&longer[k]);
 	for (size_t k = 0; k < sizeof(all) / sizeof(all[0]) && is_all; k++)
 		good = run(&all[k]) && good;
 	return good ? 0 : 1;

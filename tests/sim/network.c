@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/core/shed_private.h"
 #include "tests/sim/sim.h"
 
 void sim_message_free(struct sim_message *m)
@@ -111,12 +112,25 @@ static struct shed_request sim_request(const struct sim_world *w, const struct s
 	};
 }
 
+static struct shed_answer sim_grant(
+	struct sim_world *w, size_t server, const struct shed_request *request, struct monotime now)
+{
+	struct shed *s = w->servers[server].shed;
+	uint64_t before = shed_reserved(s, now);
+	struct shed_answer answer = shed_grant(s, request, now);
+
+	if (answer.refused == SHED_REFUSAL_NONE)
+		sim_assert_promise(w, server, request->prefix, before);
+	return answer;
+}
+
 void sim_deliver(struct sim_world *w, struct sim_message *m)
 {
 	struct sim_server *s = &w->servers[m->to];
 	struct monotime now = sim_clock(w, s);
 	struct shed_request request = sim_request(w, m);
 	size_t j = sim_neighbour_index(w, m->to, m->from);
+	struct shed_answer answer;
 
 	switch (m->kind) {
 	case SIM_MSG_ASK_REPORT:
@@ -128,12 +142,13 @@ void sim_deliver(struct sim_world *w, struct sim_message *m)
 		break;
 	case SIM_MSG_POST:
 		sim_agent_facts(w, m->to);
+		answer = sim_grant(w, m->to, &request, now);
 		sim_send(w, (struct sim_message){
 				    .kind = SIM_MSG_ANSWER,
 				    .from = m->to,
 				    .to = m->from,
 				    .call = m->call,
-				    .answer = shed_grant(s->shed, &request, now),
+				    .answer = answer,
 			    });
 		break;
 	case SIM_MSG_ANSWER:

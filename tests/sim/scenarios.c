@@ -82,6 +82,20 @@ static void a_tenth_degrades(struct sim_world *w, double t)
 		degrade(w, i, t * 5, 0.65);
 }
 
+/* For ever, so that there must be an end to changes. */
+static void for_ever(struct sim_world *w, double t)
+{
+	degrade(w, 0, t > 60 ? 600 : 0, 0.65);
+	job(w, 1, t > 60 ? 600 : 0, 30);
+}
+
+static void set_steady(struct sim_params *p)
+{
+	p->total = 0.62;
+	p->duration_s = 7200;
+	p->events = for_ever;
+}
+
 static void set_one(struct sim_params *p)
 {
 	p->total = 0.60;
@@ -213,6 +227,7 @@ const struct sim_scenario sim_scenarios[] = {
 	{"hot", "the whole site at 110 %", set_hot},
 	{"two", "two servers lose 35 %", set_two},
 	{"three", "three servers lose 35 %", set_three},
+	{"steady", "one loses 35 %, one gets a job of 30 %, for ever", set_steady},
 	{"loss", "two lose 35 %; 30 % of messages lost, half a second late", set_loss},
 	{"chaos", "two lose 35 %; freezes, crashes, cuts, loss", set_chaos},
 	{"diurnal", "load goes up and down by 25 %, one server loses 35 %", set_diurnal},

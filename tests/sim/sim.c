@@ -8,6 +8,7 @@
  *   sim quick [--sheds N]                 fails where something is wrong; in a second or two
  *   sim plots FOLDER                      SVG of every scenario, for a person to look at
  *
+ *   with REDSHANK_LONG in the environment: five times the seeds, ten times the sheds
  *   --trace shows what the servers say of themselves
  *   --rule NAME (none, alone, report, rank, grant), --seed N, --seeds N, --sheds N
  */
@@ -169,6 +170,7 @@ static int command_table(bool gate)
 {
 	struct row rows[SIM_RULES] = {0};
 	struct row *ours = &rows[SIM_RULE_GRANT];
+	struct sim_outcome steady;
 	double n = (double)options.seeds;
 	int failed = 0;
 
@@ -192,6 +194,7 @@ static int command_table(bool gate)
 	}
 	if (!gate)
 		return 0;
+	steady = run_seeds("steady", SIM_RULE_GRANT, options.seeds / 2);
 	printf("%llu sheds, %llu departures with permits\n",
 		(unsigned long long)(ours->random.n_sheds + ours->health.n_sheds),
 		(unsigned long long)ours->health.n_leaves);
@@ -205,10 +208,12 @@ static int command_table(bool gate)
 	failed += judge(ours->one.hot_s / n <= 15, "one server: at most 15 s hot");
 	failed += judge(ours->tight.hot_s / n <= 790, "tight site: at most 790 s hot");
 	failed += judge(ours->hot.n_sheds == 0, "the whole site hot: no sheds");
+	failed += judge(steady.n_sheds > 0 && steady.n_late_changes == 0 && steady.n_broken == 0,
+		"a constant load: changes, and then rest");
 	failed += judge(ours->random.n_broken + ours->health.n_broken + ours->one.n_broken +
 					ours->tight.n_broken ==
 				0,
-		"within the budget, last out first back");
+		"within the budget, last out first back, nothing stale, no room twice");
 	failed += judge(
 		rows[SIM_RULE_ALONE].tight.dark_s > 0 && rows[SIM_RULE_REPORT].random.below_s > 0,
 		"the naive rules do harm, so that the measure is worth something");
@@ -294,6 +299,10 @@ int main(int argc, char **argv)
 
 	if (!parse_options(argc, argv) || optind >= argc)
 		return usage();
+	if (getenv("REDSHANK_LONG")) {
+		options.seeds *= 5;
+		options.sheds *= 10;
+	}
 	command = argv[optind];
 	argument = optind + 1 < argc ? argv[optind + 1] : NULL;
 	if (strcmp(command, "list") == 0) {

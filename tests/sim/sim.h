@@ -171,6 +171,8 @@ void sim_rule_decide(struct sim_world *w, size_t server);
 
 /* measure.c: what is held against the run at every step */
 void sim_measure(struct sim_world *w, double dt);
+void sim_assert_promise(
+	struct sim_world *w, size_t server, size_t prefix, uint64_t reserved_before);
 void sim_assert_change(struct sim_world *w, size_t server, size_t prefix, bool out, bool forced);
 
 /* plot.c: SVG of utilisation and announcements over time */
