@@ -39,6 +39,7 @@ static const struct {
 	{schema_form_socket_path, "^/.{0,106}$"},
 	{schema_form_unit_name, UNIT_PATTERN},
 	{tables_form_listen, "^([0-9.]+|\\[[0-9A-Fa-f:.]+\\]):[1-9][0-9]{0,4}$"},
+	{tables_form_member, "^(bird|([0-9.]+|\\[[0-9A-Fa-f:.]+\\]):[1-9][0-9]{0,4})$"},
 	{tables_form_node, NODE_PATTERN},
 	{tables_form_name, NAME_PATTERN},
 };

@@ -189,3 +189,9 @@ enum apply_known apply_route_from(
 			return APPLY_YES;
 	return p->more_next_hops ? APPLY_UNKNOWN : APPLY_NO;
 }
+
+size_t apply_next_hops(const struct apply *a, const struct address **ret)
+{
+	*ret = a->next_hops;
+	return a->n_next_hops;
+}

@@ -83,6 +83,9 @@ const char *apply_explain_other(
 /* There are others whose names are not kept. */
 bool apply_explain_more_others(const struct apply *a, size_t service, size_t prefix);
 
+/* The next hops of all BGP routes for our prefixes that BIRD was seen to know, since the start; how
+ * many. Valid until the loop goes on. */
+size_t apply_next_hops(const struct apply *a, const struct address **ret);
 /*
  * Does BIRD know a BGP route for the prefix whose next hop is this address: does that server, as
  * far as can be seen from here, announce it? UNKNOWN before the prefix was read, and where more

@@ -51,8 +51,8 @@ static const struct schema_key neighbours_keys[] = {
 		.kind = SCHEMA_STRING_MAP,
 		SCHEMA_FIELD(struct config_neighbours, members),
 		.maximum = CONFIG_MEMBERS_MAX,
-		.form = tables_form_listen,
-		.meaning = "the neighbours: their `node` to ADDRESS:PORT"},
+		.form = tables_form_member,
+		.meaning = "the neighbours: their `node` to ADDRESS:PORT, or \"bird\""},
 	{.name = "file",
 		.kind = SCHEMA_STRING,
 		SCHEMA_FIELD(struct config_neighbours, file),
@@ -120,7 +120,7 @@ static void check_members(
 		if (n->plain && !is_loopback(address))
 			report_got(&l->report, &path, text_format(address, shown),
 				"a loopback address: without TLS there are no others");
-		for (size_t k = 0; k < i; k += 2)
+		for (size_t k = 0; k < i && strcmp(address, "bird") != 0; k += 2)
 			if (strcmp(n->members.items[k + 1], address) == 0)
 				report_got(&l->report, &path, text_format(address, shown),
 					"each address once: it is also %s's", n->members.items[k]);

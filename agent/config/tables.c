@@ -65,6 +65,11 @@ const char *tables_form_listen(const char *text)
 	return "an address literal, not a name, such as \"127.0.0.1:9479\" or \"[::1]:9479\"";
 }
 
+const char *tables_form_member(const char *text)
+{
+	return strcmp(text, "bird") == 0 ? NULL : tables_form_listen(text);
+}
+
 static const char *const control_words[] = {"socket", "birdc", NULL};
 static const char *const on_stop_words[] = {"withdraw", "keep", NULL};
 static const char *const on_failure_words[] = {"keep", "withdraw", NULL};

@@ -42,6 +42,9 @@ extern const struct schema tables_check;
 /* "ADDRESS:PORT" or "[ADDRESS]:PORT", both literal. NULL, or what was expected. */
 const char *tables_form_listen(const char *text);
 
+/* The same, or "bird": where BIRD shows it. NULL, or what was expected. */
+const char *tables_form_member(const char *text);
+
 /* Names of nodes: what host names may hold. NULL, or what was expected. */
 const char *tables_form_node(const char *text);
 /* Names of services and checks. NULL, or what was expected. */

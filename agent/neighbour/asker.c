@@ -16,6 +16,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -41,6 +42,7 @@ struct asking {
 	CURL *easy;
 	struct curl_transfer transfer;
 	struct curl_slist *connect_to;
+	size_t place; /* of a member of BIRD's: which of asker.found it is asked at */
 	struct buffer body;
 	struct monotime asked;
 	char error[CURL_ERROR_SIZE];
@@ -70,6 +72,8 @@ struct asker {
 	size_t n_peers;
 	struct call *calls;
 	unsigned n_calls;
+	struct address found[ASKER_FOUND_MAX];
+	size_t n_found;
 };
 
 /* ---- one transfer ---- */
@@ -131,24 +135,56 @@ static bool set_tls(CURL *easy, const struct pins *pins)
 	       SET(CURLOPT_SSL_SESSIONID_CACHE, 0L) && SET(CURLOPT_CERTINFO, 1L);
 }
 
+static const struct pins_member *member_of(const struct asking *a)
+{
+	return pins_member(a->asker->pins, a->member);
+}
+
+static bool aim_at(struct asking *a, const char *address_port, int family)
+{
+	const char *from = pins_source(a->asker->pins, family);
+	char connect_to[ADDRESS_TEXT_MAX + 16], source[ADDRESS_TEXT_MAX + 8];
+	CURL *easy = a->easy;
+
+	curl_slist_free_all(a->connect_to);
+	(void)snprintf(connect_to, sizeof(connect_to), "::%s", address_port);
+	(void)snprintf(source, sizeof(source), "host!%s", from ? from : "");
+	a->connect_to = curl_slist_append(NULL, connect_to);
+	return a->connect_to && SET(CURLOPT_CONNECT_TO, a->connect_to) &&
+	       SET(CURLOPT_INTERFACE, from ? source : NULL);
+}
+
+/* Where the member is, or may be. False: nowhere. */
+static bool aim(struct asking *a)
+{
+	const struct pins_member *m = member_of(a);
+	const struct asker *c = a->asker;
+	char text[ADDRESS_TEXT_MAX], address_port[ADDRESS_TEXT_MAX + 12];
+	const struct address *found;
+	bool v6;
+
+	if (!m->of_bird)
+		return a->connect_to || aim_at(a, m->address, m->socket.ss_family);
+	if (c->n_found == 0)
+		return false;
+	found = &c->found[a->place % c->n_found];
+	v6 = found->family == ADDRESS_FAMILY_IPV6;
+	(void)snprintf(address_port, sizeof(address_port), v6 ? "[%s]:%u" : "%s:%u",
+		address_format(found, text), pins_port(c->pins));
+	return aim_at(a, address_port, v6 ? AF_INET6 : AF_INET);
+}
+
 static bool set_up(struct asking *a, const char *path)
 {
 	const struct pins *pins = a->asker->pins;
-	const struct pins_member *m = pins_member(pins, a->member);
 	const char *scheme = pins_are_plain(pins) ? "http" : "https";
-	char url[URL_MAX], connect_to[URL_MAX + 64], source[ADDRESS_TEXT_MAX + 8];
-	const char *from = pins_source(pins, a->member);
 	CURL *easy = a->easy;
+	char url[URL_MAX];
 
-	(void)snprintf(url, sizeof(url), "%s://%s/v1/%s", scheme, m->name, path);
-	(void)snprintf(connect_to, sizeof(connect_to), "::%s", m->address);
-	a->connect_to = curl_slist_append(NULL, connect_to);
-	(void)snprintf(source, sizeof(source), "host!%s", from ? from : "");
-	if (from && !SET(CURLOPT_INTERFACE, source))
-		return false;
-	return a->connect_to && SET(CURLOPT_URL, url) && SET(CURLOPT_CONNECT_TO, a->connect_to) &&
-	       SET(CURLOPT_NOSIGNAL, 1L) && SET(CURLOPT_PROTOCOLS_STR, scheme) &&
-	       SET(CURLOPT_PROXY, "") && SET(CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1) &&
+	(void)snprintf(url, sizeof(url), "%s://%s/v1/%s", scheme, member_of(a)->name, path);
+	return SET(CURLOPT_URL, url) && SET(CURLOPT_NOSIGNAL, 1L) &&
+	       SET(CURLOPT_PROTOCOLS_STR, scheme) && SET(CURLOPT_PROXY, "") &&
+	       SET(CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1) &&
 	       SET(CURLOPT_USERAGENT, "redshankd/" REDSHANK_VERSION) &&
 	       SET(CURLOPT_DNS_CACHE_TIMEOUT, -1L) && /* literals do not age */
 	       SET(CURLOPT_TIMEOUT_MS, (long)PATIENCE_MS) &&
@@ -183,6 +219,8 @@ static int asking_start(struct asking *a)
 	a->error[0] = '\0';
 	a->wrong_name = false;
 	a->asked = clock_monotime();
+	if (!aim(a))
+		return -EADDRNOTAVAIL;
 	return curl_transfer_start(&a->transfer, a->asker->loop);
 }
 
@@ -222,9 +260,14 @@ static void peer_arm(struct peer *p, struct monotime at)
 /* A period after the last one was asked for, or at once where that is over. */
 static void peer_plan(struct peer *p)
 {
+	const struct asker *c = p->asking.asker;
 	uint64_t period_ms = PERIOD_MS;
+	unsigned failures = p->failures;
 
-	for (unsigned i = SLOWER_AFTER; i <= p->failures && period_ms < PERIOD_MAX_MS; i++)
+	/* One that is looked for is not there until it has been asked for everywhere. */
+	if (member_of(&p->asking)->of_bird && c->n_found > 0)
+		failures /= (unsigned)c->n_found;
+	for (unsigned i = SLOWER_AFTER; i <= failures && period_ms < PERIOD_MAX_MS; i++)
 		period_ms *= 2;
 	peer_arm(p, monotime_add_ms(p->asking.asked,
 			    period_ms - JITTER_MS + random_below(2 * JITTER_MS + 1)));
@@ -279,6 +322,7 @@ static void on_report(struct curl_transfer *t, CURLcode result, int errnum)
 		why = text;
 	}
 	if (why) {
+		a->place++;
 		peer_failed(p, why);
 		return;
 	}
@@ -293,7 +337,11 @@ static int on_timer(sd_event_source *source, uint64_t usec, void *userdata)
 {
 	struct peer *p = userdata;
 
-	if (asking_start(&p->asking) < 0)
+	int r = asking_start(&p->asking);
+
+	if (r == -EADDRNOTAVAIL)
+		peer_failed(p, "BIRD knows no other server's route of our prefixes");
+	if (r < 0)
 		peer_plan(p);
 	return 0;
 }
@@ -356,13 +404,25 @@ void asker_call(struct asker *c, const struct asker_call *what)
 		return;
 	call->what = *what;
 	if (asking_init(&call->asking, c, member, "grant", MESSAGE_GRANT_MAX, on_answer) < 0 ||
-		call_set_up(call) < 0 || asking_start(&call->asking) < 0) {
+		call_set_up(call) < 0) {
+		call_free(call);
+		return;
+	}
+	call->asking.place = c->peers[member].asking.place;
+	if (asking_start(&call->asking) < 0) {
 		call_free(call);
 		return;
 	}
 	call->next = c->calls;
 	c->calls = call;
 	c->n_calls++;
+}
+
+void asker_found(struct asker *c, const struct address *addresses, size_t n)
+{
+	c->n_found = n < ASKER_FOUND_MAX ? n : ASKER_FOUND_MAX;
+	if (c->n_found > 0)
+		memcpy(c->found, addresses, c->n_found * sizeof(*addresses));
 }
 
 /* ---- life ---- */

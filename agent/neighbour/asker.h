@@ -43,6 +43,10 @@ DEFINE_CLEANUP_PTR(struct asker *, asker_free)
  * dropped. `site` is what reports must say; only their texts are kept. 0 or negative errno: then
  * nobody is asked. */
 int asker_use(struct asker *c, struct pins *pins, const char *site);
+/* Where members whose address is "bird" may be: each is asked at one after the other, until the
+ * certificate is that member's. At most ASKER_FOUND_MAX count. */
+#define ASKER_FOUND_MAX 64
+void asker_found(struct asker *c, const struct address *addresses, size_t n);
 /* Sends it now. What cannot be sent (an unknown member, too many under way) is dropped: who wants
  * it calls again. */
 void asker_call(struct asker *c, const struct asker_call *call);

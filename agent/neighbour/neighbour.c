@@ -57,6 +57,8 @@ struct neighbours {
 	sd_event_source *watch, *reread;
 	struct server_counts counts;
 	uint64_t n_replaced;
+	struct address found[ASKER_FOUND_MAX];
+	size_t n_found;
 	char error[ERROR_TEXT_MAX];
 	struct monotime said[PINS_REFUSALS];
 	unsigned unsaid[PINS_REFUSALS];
@@ -339,6 +341,26 @@ int neighbours_publish(struct neighbours *n, struct message_report *own)
 	o->report_length = text.length;
 	thread_send(n->thread);
 	return 0;
+}
+
+void neighbours_found(struct neighbours *n, const struct address *addresses, size_t n_addresses)
+{
+	struct thread_orders *o;
+
+	if (n_addresses > ASKER_FOUND_MAX)
+		n_addresses = ASKER_FOUND_MAX;
+	if (n_addresses == n->n_found &&
+		(n_addresses == 0 ||
+			memcmp(n->found, addresses, n_addresses * sizeof(*addresses)) == 0))
+		return;
+	n->n_found = n_addresses;
+	if (n_addresses > 0)
+		memcpy(n->found, addresses, n_addresses * sizeof(*addresses));
+	o = thread_orders(n->thread);
+	o->found_is_new = true;
+	o->n_found = n->n_found;
+	memcpy(o->found, n->found, sizeof(o->found));
+	thread_send(n->thread);
 }
 
 /* A place for the call; where none is free, that of the oldest. */

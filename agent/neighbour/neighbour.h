@@ -53,6 +53,9 @@ uint64_t neighbours_boot(const struct neighbours *n);
 /* What neighbours get when they ask; `node`, `site` and `boot` are filled in. 0, -E2BIG, -ENOMEM:
  * they get the one before, which ages. */
 int neighbours_publish(struct neighbours *n, struct message_report *own);
+/* Where BIRD shows that other servers are (apply_next_hops()): there those members are asked whose
+ * address is "bird". Copied; the same again costs nothing. */
+void neighbours_found(struct neighbours *n, const struct address *addresses, size_t n_addresses);
 /* Sends a call of shed_next_call() for this prefix; dropped where that is not possible. */
 void neighbours_call(
 	struct neighbours *n, const struct shed_call *call, const struct prefix *prefix);

@@ -200,7 +200,8 @@ static int add_member(void *userdata, const char *name, const char *address)
 	const struct adding *a = userdata;
 	struct pins *p = a->pins;
 	struct pins_member *m = &p->members[p->n_members];
-	const char *expected = tables_form_listen(address);
+	const char *expected = tables_form_member(address);
+	bool of_bird = strcmp(address, "bird") == 0;
 	socklen_t length;
 
 	if (strcasecmp(name, a->node) == 0)
@@ -212,7 +213,7 @@ static int add_member(void *userdata, const char *name, const char *address)
 			return error_set(a->error, EINVAL, "%s stands twice", name);
 	if (p->n_members == CONFIG_MEMBERS_MAX)
 		return error_set(a->error, E2BIG, "at most %d neighbours", CONFIG_MEMBERS_MAX);
-	if (tcp_address(address, &m->socket, &length) < 0)
+	if (!of_bird && tcp_address(address, &m->socket, &length) < 0)
 		return error_set(a->error, EINVAL, "%s: %s", name, address);
 	if (p->plain && !tcp_is_loopback(&m->socket))
 		return error_set(a->error, EINVAL,
@@ -220,6 +221,7 @@ static int add_member(void *userdata, const char *name, const char *address)
 	m->name = strdup(name);
 	m->address = strdup(address);
 	m->of_file = a->of_file;
+	m->of_bird = of_bird;
 	p->n_members++;
 	return m->name && m->address ? 0 : error_set_errno(a->error, ENOMEM, "%s", name);
 }
@@ -373,11 +375,16 @@ size_t pins_find_host(const struct pins *p, const struct sockaddr_storage *addre
 	return SIZE_MAX;
 }
 
-const char *pins_source(const struct pins *p, size_t member)
+const char *pins_source(const struct pins *p, int family)
 {
-	bool same_family = p->members[member].socket.ss_family == p->own.ss_family;
+	return family == p->own.ss_family && p->source[0] ? p->source : NULL;
+}
 
-	return same_family && p->source[0] ? p->source : NULL;
+unsigned pins_port(const struct pins *p)
+{
+	return ntohs(p->own.ss_family == AF_INET
+			     ? ((const struct sockaddr_in *)&p->own)->sin_port
+			     : ((const struct sockaddr_in6 *)&p->own)->sin6_port);
 }
 
 bool pins_are_plain(const struct pins *p)

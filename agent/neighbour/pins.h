@@ -17,8 +17,9 @@ struct pins;
 
 struct pins_member {
 	char *name;    /* as its certificate has it */
-	char *address; /* "ADDRESS:PORT" */
+	char *address; /* "ADDRESS:PORT", or "bird" */
 	bool of_file;  /* from `neighbours.file` */
+	bool of_bird;  /* its address is to be found: `socket` is empty */
 	struct sockaddr_storage socket;
 };
 
@@ -45,9 +46,11 @@ size_t pins_find(const struct pins *p, const char *name);
 /* The first member that listens at this address, whatever the port, or SIZE_MAX. */
 size_t pins_find_host(const struct pins *p, const struct sockaddr_storage *address);
 
-/* The address from which to call this member: the one on which we listen, by which it knows us.
- * NULL: any, where that is one for all interfaces or of another family. */
-const char *pins_source(const struct pins *p, size_t member);
+/* The address from which to call an address of this family: the one on which we listen, by which
+ * neighbours know us. NULL: any, where that is one for all interfaces or of another family. */
+const char *pins_source(const struct pins *p, int family);
+/* The port on which we listen, and those whose address is found. */
+unsigned pins_port(const struct pins *p);
 
 bool pins_are_plain(const struct pins *p);
 const char *pins_warning(const struct pins *p);	   /* "" where there is none */

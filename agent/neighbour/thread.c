@@ -85,6 +85,7 @@ static void orders_clear(struct thread_orders *o)
 	free(o->report);
 	o->pins = NULL;
 	o->report = NULL;
+	o->found_is_new = false;
 	o->report_length = o->n_calls = o->n_answers = 0;
 }
 
@@ -242,6 +243,8 @@ static int on_orders(sd_event_source *source, int fd, uint32_t events, void *use
 		server_publish(t->server, o->report, o->report_length);
 		o->report = NULL;
 	}
+	if (o->found_is_new)
+		asker_found(t->asker, o->found, o->n_found);
 	for (size_t i = 0; i < o->n_answers; i++)
 		server_answer(
 			t->server, o->answers[i].id, &o->answers[i].answer, o->answers[i].share);

@@ -23,6 +23,9 @@ struct thread_orders {
 	char site[MESSAGE_WORD_MAX];
 	char *report; /* owned; NULL: as before */
 	size_t report_length;
+	bool found_is_new;
+	struct address found[ASKER_FOUND_MAX];
+	size_t n_found;
 	size_t n_calls, n_answers;
 	struct asker_call calls[THREAD_CALLS_MAX];
 	struct thread_answer {

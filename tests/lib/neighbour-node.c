@@ -9,11 +9,11 @@
  *   answered NAME ANSWER LEASE_MS   what came of a call
  * Commands on stdin, a line each; those that ask are answered with a line that begins with the
  * command's own word:
- *   spare N | prefixes N | call NAME PREFIX SHARE REQUEST | back NAME PREFIX SHARE REQUEST | reload
- *   view NAME: view NAME STATE REPORTS FAILURES ERROR
- *   counts:    counts connections=N turned_away=N open=N cpu_us=N replaced=N REFUSAL=N...
- * requests=N,... error=TEXT late:      late US, by how much a timer of one millisecond was late at
- * worst since "late" or the start: what the loop was held by It ends at the end of stdin.
+ *   spare N | prefixes N | found ADDRESS... | call NAME PREFIX SHARE REQUEST | back NAME PREFIX
+ * SHARE REQUEST | reload view NAME: view NAME STATE REPORTS FAILURES ERROR counts:    counts
+ * connections=N turned_away=N open=N cpu_us=N replaced=N REFUSAL=N... requests=N,... error=TEXT
+ * late:      late US, by how much a timer of one millisecond was late at worst since "late" or the
+ * start: what the loop was held by It ends at the end of stdin.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -92,6 +92,17 @@ static void on_answered(
 {
 	printf("answered %s %s %" PRIu64 "\n", neighbours_name(node.neighbours, call->neighbour),
 		shed_refusal_name(answer->refused), answer->lease_ms);
+}
+
+static void found(char *text)
+{
+	struct address list[8];
+	size_t n = 0;
+
+	for (char *word = strtok(text, " "); word && n < ELEMENTSOF(list); word = strtok(NULL, " "))
+		if (address_parse(word, &list[n], NULL) == 0)
+			n++;
+	neighbours_found(node.neighbours, list, n);
 }
 
 static size_t member_of(const char *name)
@@ -221,6 +232,8 @@ static void command(char *line)
 		publish();
 	} else if (strncmp(line, "prefixes ", 9) == 0) {
 		prefixes(strtoul(line + 9, NULL, 10));
+	} else if (strncmp(line, "found ", 6) == 0) {
+		found(line + 6);
 	} else if (strncmp(line, "call ", 5) == 0) {
 		call(line + 5, false);
 	} else if (strncmp(line, "back ", 5) == 0) {

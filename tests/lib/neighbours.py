@@ -51,16 +51,16 @@ class Node:
     """A process of neighbour-node. `members`: a name to an address, or to another Node. More keys of the
     section `neighbours` come as keywords. It ends when its stdin does: with the test, whatever ends that."""
 
-    def __init__(self, host, name, address, pair=None, ca=None, members=None, **section):
+    def __init__(self, host, name, address, pair=None, ca=None, members=None, folder=None, **section):
         self.host, self.name, self.address = host, name, address
-        self.dir = host.path(name)
+        self.dir = host.path(folder or name)
         os.makedirs(self.dir)
         self.files = {key: os.path.join(self.dir, key + ".pem") for key in ("certificate", "key", "ca")}
         if pair:
             self.install(pair, ca)
             section = {**self.files, **section}
         self.section = {"listen": f"{address}:{PORT}", "site": "lab", **section,
-                        "members": {n: m if isinstance(m, str) and ":" in m else f"{getattr(m, 'address', m)}:{PORT}"
+                        "members": {n: m if isinstance(m, str) and (":" in m or m == "bird") else f"{getattr(m, 'address', m)}:{PORT}"
                                     for n, m in (members or {}).items()}}
         self.lines, self.new = [], queue.Queue()
         self.popen = None

@@ -423,6 +423,23 @@ def test_members_of_a_file(site):
     check(edge3.stop() == 0, "edge3 ends well", edge3.text())
 
 
+def test_found_in_bird(site):
+    """Neighbours whose address BIRD shows are looked for among the next hops, and known by their certificates alone."""
+    seeker = site.node("edge4", "127.0.0.4", {"edge1": "bird", "edge2": "bird", "edge3": "bird"}, folder="edge4-again").start()
+    seeker.wait(" neighbour edge2: no report: BIRD knows no other server's route")
+    site.edge1.configure(members={"edge2": "127.0.0.2:9480", "edge4": "127.0.0.4:9480"})
+    site.edge1.say("reload")
+    site.edge2.configure(members={"edge1": "127.0.0.1:9480", "edge4": "127.0.0.4:9480"})
+    site.edge2.say("reload")
+    seeker.say("found 127.0.0.77 127.0.0.2 127.0.0.1")
+    seeker.wait("report edge1 ", timeout=15)
+    seeker.wait("report edge2 ", timeout=15)
+    check(seeker.view("edge3")[:2] == ("never", 0), "who is nowhere is not found", seeker.view("edge3"))
+    seeker.say("call edge2 192.0.2.53/32 5 1")
+    seeker.wait("answered edge2 granted")
+    check(seeker.stop() == 0, "edge4 ends well", seeker.text()[-3000:])
+
+
 def test_new_certificates(site):
     """New certificates without a restart: half of a pair is not taken; what the old authority signed is worth nothing."""
     new = Authority(site.host.path("new"))
