@@ -391,6 +391,7 @@ static void agent_done(struct agent *a)
 {
 	http_free(a->http);
 	shedding_free(a->shedding);
+	load_free(a->load);
 	document_render_free(a->status);
 	control_free(a->control);
 	watchdog_free(a->watchdog);

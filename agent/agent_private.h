@@ -14,6 +14,7 @@
 #include "agent/core/engine.h"
 #include "agent/loop.h"
 #include "agent/hooks.h"
+#include "agent/load/load.h"
 #include "agent/repair.h"
 #include "agent/status/caller.h"
 #include "agent/shedding.h"
@@ -42,6 +43,7 @@ struct agent {
 	uint64_t revision;   /* of what is wanted, and of what BIRD does */
 	struct document_render *status;
 	struct control *control;
+	struct load *load;
 	struct shedding *shedding;
 	sd_event_source *deadline;
 	sd_event_source *stop_timer;
@@ -101,6 +103,8 @@ void agent_on_changed(void *userdata);
 
 /* 0 or negative errno with the text. */
 int agent_new_shedding(struct agent *a, struct error *ret_error);
+/* Another configuration runs. */
+void agent_configure_shedding(struct agent *a);
 /* What is shed, into the engine. */
 void agent_tell_sheds(struct agent *a);
 

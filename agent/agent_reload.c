@@ -208,7 +208,7 @@ static int agent_swap(struct agent *a, struct config *config, bool force, struct
 	repairs_commit(a->repairs, config, repairs);
 	agent_tell_words(a);
 	agent_tell_addresses(a);
-	shedding_configure(a->shedding);
+	agent_configure_shedding(a);
 	agent_tell_sheds(a);
 	(void)agent_decide(a);
 	agent_dress(a);

@@ -1,4 +1,7 @@
 /* What shedding asks of the agent, and what it makes the engine want. */
+#include <stdio.h>
+#include <string.h>
+
 #include "agent/agent_private.h"
 #include "agent/base/clock.h"
 #include "agent/system/log.h"
@@ -54,12 +57,28 @@ static void agent_shed_facts(
 
 static void agent_shed_own(void *userdata, struct shed_own *ret, struct message_report *report)
 {
-	*ret = (struct shed_own){0};
+	struct agent *a = userdata;
+	struct load_signal signal;
+	struct load_view view;
+
+	load_view(a->load, &view);
+	*ret = (struct shed_own){.valid = view.valid, .capacity = view.capacity, .load = view.load};
+	for (size_t i = 0; report && load_signal(a->load, i, &signal); i++) {
+		struct message_signal *told = &report->signals[report->n_signals];
+
+		if (!signal.valid || report->n_signals == MESSAGE_SIGNALS_MAX)
+			continue;
+		told->bp = signal.bp < MESSAGE_BP_MAX ? signal.bp : MESSAGE_BP_MAX;
+		(void)snprintf(told->name, sizeof(told->name), "%s", signal.name);
+		report->n_signals++;
+	}
 }
 
 static bool agent_shed_load(void *userdata, size_t service, size_t prefix, uint64_t *ret)
 {
-	return false;
+	const struct agent *a = userdata;
+
+	return load_prefix(a->load, service, prefix, ret);
 }
 
 void agent_tell_sheds(struct agent *a)
@@ -91,6 +110,15 @@ static void agent_on_permit(void *userdata, size_t service, size_t prefix)
 	engine_permit(a->engine, service, prefix);
 }
 
+void agent_configure_shedding(struct agent *a)
+{
+	int r = load_configure(a->load);
+
+	if (r < 0)
+		log_error("load: %s; nothing is measured until the next reload", strerror(-r));
+	shedding_configure(a->shedding);
+}
+
 int agent_new_shedding(struct agent *a, struct error *ret_error)
 {
 	const struct shedding_ops ops = {
@@ -102,6 +130,10 @@ int agent_new_shedding(struct agent *a, struct error *ret_error)
 		.userdata = a,
 	};
 
+	int r = load_new(&a->load, a->event, (const struct config *const *)&a->config);
+
+	if (r < 0)
+		return error_set_errno(ret_error, -r, "load");
 	return shedding_new(
 		&a->shedding, a->event, (const struct config *const *)&a->config, &ops, ret_error);
 }

@@ -66,6 +66,13 @@ static const struct schema_key shed_keys[] = {
 };
 const struct schema tables_shed = {.size = sizeof(struct config_shed), .keys = shed_keys};
 
+static uint64_t under_gap_ms(const struct config_shed *c, uint64_t most_ms)
+{
+	uint64_t gap_ms = c->under_ms > c->settle_ms ? c->under_ms : c->settle_ms;
+
+	return gap_ms < most_ms ? gap_ms : most_ms;
+}
+
 struct shed_settings config_shed_settings(const struct config *config)
 {
 	struct shed_settings s = shed_settings_default();
@@ -89,6 +96,8 @@ struct shed_settings config_shed_settings(const struct config *config)
 	s.over_ms = c->over_ms;
 	s.settle_ms = c->settle_ms;
 	s.under_ms = c->under_ms;
+	/* who lets prefixes return soon does not want to wait a minute between two of them */
+	s.release_gap_ms = under_gap_ms(c, s.release_gap_ms);
 	s.back_off_ms = c->back_off_ms;
 	if (s.back_off_max_ms < s.back_off_ms)
 		s.back_off_max_ms = s.back_off_ms;
