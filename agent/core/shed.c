@@ -399,6 +399,8 @@ void shed_report(struct shed *s, size_t neighbour, const struct shed_report *rep
 	n->capacity = report->capacity < SHED_AMOUNT_MAX ? report->capacity : SHED_AMOUNT_MAX;
 	n->load = report->load < SHED_AMOUNT_MAX ? report->load : SHED_AMOUNT_MAX;
 	n->spare = report->spare < SHED_AMOUNT_MAX ? report->spare : SHED_AMOUNT_MAX;
+	if (n->want == 0 || n->n_sheds != report->n_sheds)
+		n->wants_since = asked;
 	n->want = report->want;
 	n->n_sheds = report->n_sheds;
 	for (size_t i = 0; i < s->n_prefixes; i++) {

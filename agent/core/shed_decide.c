@@ -217,12 +217,22 @@ static enum shed_why shed_server_obstacle(const struct shed *s, struct monotime 
 	return shed_judge_site(s, now);
 }
 
+/* Whoever wants for longer than two turns take and does nothing is not waited for: it lies, or
+ * others do not let it. */
+static bool shed_has_turn(const struct shed *s, const struct shed_neighbour *n, struct monotime now)
+{
+	uint64_t turn_ms = s->settings.rank_ms + s->settings.ask_ms;
+
+	return n->want > 0 && shed_is_fresh(s, n, now) &&
+	       !monotime_reached(monotime_add_ms(n->wants_since, 2 * turn_ms), now);
+}
+
 static bool shed_is_top(const struct shed *s, struct monotime now)
 {
 	for (size_t j = 0; j < s->n_neighbours; j++) {
 		const struct shed_neighbour *n = &s->neighbours[j];
 
-		if (shed_is_fresh(s, n, now) &&
+		if (shed_has_turn(s, n, now) &&
 			(n->want > s->want || (n->want == s->want && n->rank > s->rank)))
 			return false;
 	}

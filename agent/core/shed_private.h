@@ -97,7 +97,8 @@ struct shed_neighbour {
 	bool valid, willing;
 	uint64_t capacity, load, spare;
 	uint32_t want, n_sheds;
-	struct shed_seen *seen; /* n_prefixes */
+	struct monotime wants_since; /* or since its last shed */
+	struct shed_seen *seen;	     /* n_prefixes */
 };
 
 struct shed {

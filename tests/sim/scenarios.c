@@ -96,6 +96,45 @@ static void set_steady(struct sim_params *p)
 	p->events = for_ever;
 }
 
+static unsigned n_left(const struct sim_world *w)
+{
+	unsigned n = 0;
+
+	for (size_t i = 0; i < w->n; i++)
+		n += w->servers[i].left[0];
+	return n;
+}
+
+static void fail_upstream(struct sim_world *w, size_t n)
+{
+	for (size_t i = 0; i < w->n; i++)
+		w->servers[i].sick[0] = i < n;
+}
+
+/* Five that lose one upstream within a second all stay; three of five do leave; and when no report
+ * arrives nobody takes the others for healthy. */
+static void upstream(struct sim_world *w, double t)
+{
+	unsigned left = n_left(w);
+
+	fail_upstream(w, t < 100 ? 0 : t < 200 ? 5 : t < 300 ? 0 : t < 400 ? 3 : t < 500 ? 0 : 3);
+	for (size_t i = 0; i < w->n && t >= 490; i++)
+		w->servers[i].cut_to_until = w->now_us + SIM_SECOND;
+	w->outcome.n_broken += t < 300 && left > 0;
+	w->outcome.n_broken += t > 330 && t < 400 && left != 3;
+	w->outcome.n_broken += t > 410 && left > 0;
+}
+
+static void set_upstream(struct sim_params *p)
+{
+	p->n_servers = p->site = 5;
+	p->n_prefixes = 2;
+	p->total = 0.3;
+	p->duration_s = 600;
+	p->health = true;
+	p->events = upstream;
+}
+
 static void set_one(struct sim_params *p)
 {
 	p->total = 0.60;
@@ -235,6 +274,7 @@ const struct sim_scenario sim_scenarios[] = {
 	{"attack", "one prefix ten times its load", set_attack},
 	{"tiers", "a third announces at a worse weight, one server loses 35 %", set_tiers},
 	{"thousand", "1,000 servers at 50 sites, a tenth loses 35 %", set_thousand},
+	{"upstream", "five lose an upstream, then three, then three unheard", set_upstream},
 	{"random", "loads that jump, faults without end", set_random},
 	{"health", "the same, with services that fail and a floor for health", set_health},
 };

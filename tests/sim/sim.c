@@ -170,7 +170,7 @@ static int command_table(bool gate)
 {
 	struct row rows[SIM_RULES] = {0};
 	struct row *ours = &rows[SIM_RULE_GRANT];
-	struct sim_outcome steady;
+	struct sim_outcome steady, upstream;
 	double n = (double)options.seeds;
 	int failed = 0;
 
@@ -194,6 +194,7 @@ static int command_table(bool gate)
 	}
 	if (!gate)
 		return 0;
+	upstream = run_seeds("upstream", SIM_RULE_GRANT, options.seeds);
 	steady = run_seeds("steady", SIM_RULE_GRANT, options.seeds / 2);
 	printf("%llu sheds, %llu departures with permits\n",
 		(unsigned long long)(ours->random.n_sheds + ours->health.n_sheds),
@@ -208,6 +209,8 @@ static int command_table(bool gate)
 	failed += judge(ours->one.hot_s / n <= 15, "one server: at most 15 s hot");
 	failed += judge(ours->tight.hot_s / n <= 790, "tight site: at most 790 s hot");
 	failed += judge(ours->hot.n_sheds == 0, "the whole site hot: no sheds");
+	failed += judge(upstream.n_leaves == 3 * options.seeds && upstream.n_broken == 0,
+		"five that lose an upstream stay, three leave, unheard ones stay");
 	failed += judge(steady.n_sheds > 0 && steady.n_late_changes == 0 && steady.n_broken == 0,
 		"a constant load: changes, and then rest");
 	failed += judge(ours->random.n_broken + ours->health.n_broken + ours->one.n_broken +

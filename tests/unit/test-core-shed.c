@@ -65,6 +65,16 @@ START_TEST (its_turn) {
 }
 END_TEST
 
+START_TEST (who_wants_for_ever_is_not_waited_for) {
+	tellers[2].want = UINT32_MAX;
+	load = 90000;
+	pass(20000);
+	ck_assert_uint_eq(n_out(), 0);
+	pass(15000);
+	ck_assert_uint_eq(n_out(), 1);
+}
+END_TEST
+
 START_TEST (not_after_its_start) {
 	shed_free(shed);
 	shed = shed_new(now);
@@ -458,12 +468,13 @@ static void add_all(TCase *t)
 {
 	const TTest *const tests[] = {cool_server_sheds_nothing, hot_for_six_seconds_first,
 		the_smallest_that_covers_the_excess, the_largest_where_none_covers, off_is_off,
-		not_alone, the_whole_site_hot_absorbs, its_turn, not_after_its_start,
-		not_with_a_late_timer, a_worse_weight_receives_nothing,
-		the_floor_is_met_by_others_who_only_stay, never_the_last_prefix,
-		never_more_than_half, all_must_have_promised, the_margin_is_asked_for,
-		a_refusal_ends_it_and_it_waits, the_tier_changes_while_it_asks,
-		cool_again_while_it_asks, an_answer_to_an_old_question_is_nobodys,
+		not_alone, the_whole_site_hot_absorbs, its_turn,
+		who_wants_for_ever_is_not_waited_for, not_after_its_start, not_with_a_late_timer,
+		a_worse_weight_receives_nothing, the_floor_is_met_by_others_who_only_stay,
+		never_the_last_prefix, never_more_than_half, all_must_have_promised,
+		the_margin_is_asked_for, a_refusal_ends_it_and_it_waits,
+		the_tier_changes_while_it_asks, cool_again_while_it_asks,
+		an_answer_to_an_old_question_is_nobodys,
 		leases_count_from_sending_less_guard_and_drift,
 		fewer_than_the_floor_promise_and_it_returns,
 		who_reports_that_it_left_has_no_promise, frozen_it_returns_at_once_when_it_wakes,
