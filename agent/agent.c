@@ -306,6 +306,7 @@ static int agent_init(struct agent *a)
 		.check_now = agent_check_now,
 		.reload = agent_reload,
 		.busy = agent_busy,
+		.cannot_shed = agent_cannot_shed,
 		.userdata = a,
 	};
 	struct http_ops http_ops = agent_http_ops;

@@ -3,12 +3,13 @@
 /*
  * What the files of the glue share: agent.c (facts, decisions, life), agent_reload.c (a new
  * configuration, the operators' words), agent_stop.c (leaving), agent_surface.c (what the status
- * socket shows). Nobody else includes it.
+ * socket shows), agent_shedding.c and agent_shed_tell.c (what is shed). Nobody else includes it.
  */
 #include <signal.h>
 #include <systemd/sd-event.h>
 
 #include "agent/bird/apply.h"
+#include "agent/bird/deadman.h"
 #include "agent/checks.h"
 #include "agent/control.h"
 #include "agent/core/engine.h"
@@ -23,6 +24,15 @@
 #include "agent/status/tally.h"
 #include "agent/system/addresses.h"
 #include "agent/watchdog.h"
+
+/* What was told of shedding, for agent_shed_tell.c alone. */
+struct shed_told {
+	struct prefix out[SHED_OUT_MAX];
+	size_t n;
+	bool alarm;
+	struct monotime minute; /* in which `n_refused` promises were refused */
+	unsigned n_refused;
+};
 
 struct agent {
 	sd_event *event;
@@ -45,6 +55,7 @@ struct agent {
 	struct control *control;
 	struct load *load;
 	struct shedding *shedding;
+	struct shed_told shed_told;
 	sd_event_source *deadline;
 	sd_event_source *stop_timer;
 	bool undressed; /* agent_dress() had no memory */
@@ -107,6 +118,18 @@ int agent_new_shedding(struct agent *a, struct error *ret_error);
 void agent_configure_shedding(struct agent *a);
 /* What is shed, into the engine. */
 void agent_tell_sheds(struct agent *a);
+/* Why nothing can be shed here; NULL: it can. */
+const char *agent_cannot_shed(void *userdata);
+
+/* agent_shed_tell.c */
+
+/* What went and what came back since the last call, as events. */
+void agent_tell_shed_events(struct agent *a);
+/* A neighbour asked for a promise that it had not; userdata is the agent. */
+void agent_on_grant(void *userdata, const char *neighbour, const struct prefix *prefix,
+	const struct shed_request *request, const struct shed_answer *answer);
+/* What is out now. How many. */
+size_t agent_list_sheds(const struct agent *a, struct deadman_restore *ret, size_t max);
 
 /* agent_surface.c */
 

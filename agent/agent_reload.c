@@ -124,9 +124,11 @@ static void agent_note_load(struct agent *a, int r, const struct problems *probl
 /* For when the agent is gone for good. Without it, redshank-deadman goes by the list before. */
 void agent_write_deadman(struct agent *a)
 {
+	struct deadman_restore sheds[SHED_OUT_MAX];
+	size_t n = agent_list_sheds(a, sheds, ELEMENTSOF(sheds));
 	struct error error = {0};
 
-	if (deadman_write(a->config, &error) < 0)
+	if (deadman_write(a->config, sheds, n, &error) < 0)
 		event_say(LOG_WARNING, EVENT_AGENT_TROUBLE, NULL,
 			"%s; redshank-deadman would go by an older list, or by none", error.text);
 }
@@ -279,6 +281,7 @@ void agent_on_words(void *userdata)
 			"weights: %s; they count from the next reload", strerror(-r));
 	agent_tell_words(a);
 	(void)agent_decide(a);
+	shedding_touch(a->shedding);
 }
 
 int agent_on_reload(sd_event_source *source, const struct signalfd_siginfo *si, void *userdata)

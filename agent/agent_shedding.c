@@ -31,6 +31,30 @@ static bool agent_is_healthy(const struct engine_prefix *prefix)
 	return false;
 }
 
+/* An operator's word about exactly this prefix. */
+static enum shed_word agent_shed_word(const struct agent *a, const struct prefix *prefix)
+{
+	const struct words *words = control_words(a->control);
+	char name[PREFIX_TEXT_MAX];
+
+	(void)prefix_format(prefix, name);
+	if (words_find(words, WORD_UNSHED, name))
+		return SHED_WORD_UNSHED;
+	return words_find(words, WORD_SHED, name) ? SHED_WORD_SHED : SHED_WORD_NONE;
+}
+
+const char *agent_cannot_shed(void *userdata)
+{
+	const struct agent *a = userdata;
+
+	if (!a->config->neighbours)
+		return "nothing is shed without `neighbours`: only they can promise to take it; "
+		       "`redshankctl drain` withdraws whatever they say";
+	if (!shedding_neighbours(a->shedding))
+		return "`neighbours` is new, which takes a restart of the agent";
+	return a->config->shed ? NULL : "nothing is shed without the section `shed`";
+}
+
 static void agent_shed_facts(
 	void *userdata, size_t service, size_t prefix, struct shedding_prefix *ret)
 {
@@ -51,6 +75,7 @@ static void agent_shed_facts(
 					wanted->reason == PREFIX_REASON_FORCED,
 			},
 		.asks_permit = wanted->asks_permit,
+		.word = agent_shed_word(a, &config->prefix),
 		.weight = config->weight,
 	};
 }
@@ -99,8 +124,10 @@ static void agent_on_shed(void *userdata)
 {
 	struct agent *a = userdata;
 
+	agent_write_deadman(a); /* before anything goes: who dies in between leaves nothing out */
 	agent_tell_sheds(a);
 	(void)agent_decide(a);
+	agent_tell_shed_events(a);
 }
 
 static void agent_on_permit(void *userdata, size_t service, size_t prefix)
@@ -127,6 +154,7 @@ int agent_new_shedding(struct agent *a, struct error *ret_error)
 		.load = agent_shed_load,
 		.changed = agent_on_shed,
 		.permit = agent_on_permit,
+		.grant = agent_on_grant,
 		.userdata = a,
 	};
 

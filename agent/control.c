@@ -204,8 +204,8 @@ static void control_reload(struct control_request *q)
 	problems_done(&problems);
 }
 
-const char *const control_commands[] = {
-	"drain", "undrain", "announce", "weight", "freeze", "thaw", "check-now", "reload", NULL};
+const char *const control_commands[] = {"drain", "undrain", "announce", "weight", "freeze", "thaw",
+	"check-now", "reload", "shed", "unshed", NULL};
 
 static const struct control_row {
 	const char *keys[5];
@@ -220,6 +220,8 @@ static const struct control_row {
 	{{NULL}, false, control_thaw},
 	{{NULL}, false, control_check_now},
 	{{"force"}, false, control_reload},
+	{{"name", "reason", "for", "reset"}, true, control_shed},
+	{{"name", "reason", "for", "reset"}, true, control_unshed},
 };
 
 /* False, and refused, where the body has a key that the command does not know. */

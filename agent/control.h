@@ -17,11 +17,13 @@ struct control_ops {
 	/* The words have changed: the engine is to hear of them, and to decide. */
 	void (*changed)(void *userdata);
 	void (*check_now)(void *userdata);
-	/* As a HUP; with `force` also where the guard of reloads is against it. 0 or negative errno,
-	 * with what is wrong in `problems`. */
+	/* As a HUP; with `force` also where the guard of reloads is against it. 0 or negative
+	 * errno, with what is wrong in `problems`. */
 	int (*reload)(void *userdata, bool force, struct problems *problems);
 	/* Why nothing can be changed now, such as "the agent is stopping"; NULL: it can. */
 	const char *(*busy)(void *userdata);
+	/* Why nothing can be shed here, such as "`shed` is not configured"; NULL: it can. */
+	const char *(*cannot_shed)(void *userdata);
 	void *userdata;
 };
 

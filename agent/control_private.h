@@ -1,7 +1,7 @@
 #ifndef REDSHANK_AGENT_CONTROL_PRIVATE_H
 #define REDSHANK_AGENT_CONTROL_PRIVATE_H
-/* What the two halves of control share: control.c (requests, the timer, life) and control_words.c
- * (the commands that say or take back a word), nobody else. */
+/* What the two halves of control share: control.c (requests, the timer, life), control_words.c
+ * and control_shed.c (the commands that say or take back a word), nobody else. */
 #include <jansson.h>
 #include <stdbool.h>
 
@@ -53,11 +53,27 @@ struct control_texts {
 struct event_fields control_word_fields(
 	const struct control *c, const struct word *word, struct control_texts *texts);
 
+/* Name, reason and end of the request into *word, which has its kind. False, and refused. */
+bool control_read_word(struct control_request *q, struct word *word);
+/* True for a prefix that is configured; else refused. */
+bool control_is_prefix(struct control_request *q, const char *name);
+/* Says it, with who asks. False, and refused: there is no room. */
+bool control_put(struct control_request *q, struct word *word);
+/* What was said counts from here on, and `text` is the answer. */
+void control_answer(struct control_request *q, const char *text);
+/* "drain dns: by root (uid 0, pid 7), until 2026-...: new disks" */
+void control_log_said(const struct control_request *q, const struct word *word);
+/* "undrain dns: by bob; it was drained by root: new disks" */
+void control_log_taken(const struct control_request *q, enum event_kind kind, const char *verb,
+	const struct word *word, const char *was);
+
 void control_drain(struct control_request *q);
 void control_undrain(struct control_request *q);
 void control_announce(struct control_request *q);
 void control_freeze(struct control_request *q);
 void control_thaw(struct control_request *q);
 void control_weight(struct control_request *q);
+void control_shed(struct control_request *q);
+void control_unshed(struct control_request *q);
 
 #endif

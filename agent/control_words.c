@@ -1,5 +1,5 @@
 /*
- * The operators' words: drain, undrain, weight, announce, freeze, thaw.
+ * The operators' words: drain, undrain, weight, announce, freeze, thaw, shed, unshed.
  *
  * Each reads what it was asked, refuses what it does not understand or what would not do what the
  * person means, and says the word. What wins where several cover a prefix:
@@ -45,6 +45,10 @@ const char *control_word_verb(const struct word *word)
 		return "announce";
 	case WORD_FREEZE:
 		return "freeze";
+	case WORD_SHED:
+		return "shed";
+	case WORD_UNSHED:
+		return "unshed";
 	}
 	abort();
 }
@@ -57,6 +61,8 @@ static const char *word_undone(const struct word *word)
 		return "until it is undrained";
 	case WORD_WEIGHT:
 	case WORD_ANNOUNCE:
+	case WORD_SHED:
+	case WORD_UNSHED:
 		return "until it is reset";
 	case WORD_FREEZE:
 		return "until it is thawed";
@@ -179,8 +185,7 @@ static bool control_until(
 	return true;
 }
 
-/* Name, reason and end into *word, which has its kind. */
-static bool control_read_word(struct control_request *q, struct word *word)
+bool control_read_word(struct control_request *q, struct word *word)
 {
 	uint64_t max_ms = word->kind == WORD_ANNOUNCE ? CONTROL_ANNOUNCE_MAX_MS : 0;
 
@@ -189,8 +194,7 @@ static bool control_read_word(struct control_request *q, struct word *word)
 	       control_until(q, word->since, max_ms, &word->until);
 }
 
-/* Says it, with who asks. */
-static bool control_put(struct control_request *q, struct word *word)
+bool control_put(struct control_request *q, struct word *word)
 {
 	(void)caller_format(q->caller, word->who);
 	if (words_put(&q->control->words, word) >= 0)
@@ -206,8 +210,7 @@ static bool control_take(
 	return words_take(&q->control->words, kind, name, ret);
 }
 
-/* What was said counts from here on, and is the answer. */
-static void control_answer(struct control_request *q, const char *text)
+void control_answer(struct control_request *q, const char *text)
 {
 	struct error error = {0};
 	bool kept = control_changed(q->control, CONTROL_DISK_MS, &error);
@@ -245,6 +248,10 @@ static const char *word_state(const struct word *word, struct control_texts *tex
 		return "forced";
 	case WORD_FREEZE:
 		return "frozen";
+	case WORD_SHED:
+		return "shed";
+	case WORD_UNSHED:
+		return "unshed";
 	}
 	abort();
 }
@@ -279,12 +286,15 @@ static enum event_kind word_event(const struct word *word)
 		return EVENT_ANNOUNCE;
 	case WORD_FREEZE:
 		return EVENT_FREEZE;
+	case WORD_SHED:
+		return EVENT_SHED;
+	case WORD_UNSHED:
+		return EVENT_UNSHED;
 	}
 	abort();
 }
 
-/* "drain dns: by root (uid 0, pid 7), until 2026-...: new disks" */
-static void control_log_said(const struct control_request *q, const struct word *word)
+void control_log_said(const struct control_request *q, const struct word *word)
 {
 	struct control_texts texts;
 	const struct event_fields fields = control_word_fields(q->control, word, &texts);
@@ -297,9 +307,8 @@ static void control_log_said(const struct control_request *q, const struct word 
 		word->reason);
 }
 
-/* "undrain dns: by bob; it was drained by root: new disks" */
-static void control_log_taken(const struct control_request *q, enum event_kind kind,
-	const char *verb, const struct word *word, const char *was)
+void control_log_taken(const struct control_request *q, enum event_kind kind, const char *verb,
+	const struct word *word, const char *was)
 {
 	char who[CALLER_TEXT_MAX];
 	struct control_texts texts;
@@ -514,14 +523,14 @@ void control_thaw(struct control_request *q)
 
 /* --- weight --- */
 
-/* True for a prefix that is configured; else refused. */
-static bool control_is_prefix(struct control_request *q, const char *name)
+bool control_is_prefix(struct control_request *q, const char *name)
 {
 	size_t n_prefixes = 0;
 	const struct config_service *service = control_find(*q->control->config, name, &n_prefixes);
 
 	if (!name[0] || (service && strcmp(service->name, name) == 0)) {
-		control_refuse(q, 400, "name: expected a prefix: each has a weight of its own");
+		control_refuse(
+			q, 400, "name: expected a prefix, not a service or the whole server");
 		return false;
 	}
 	if (!service)

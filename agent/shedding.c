@@ -344,6 +344,30 @@ static void shedding_on_report(
 	shedding_decide(s);
 }
 
+/* Do we promise it already? Then asking is renewing. */
+static bool shedding_is_promised(const struct shedding *s, const struct shed_request *request)
+{
+	struct shed_promise promise;
+
+	for (size_t i = 0; shed_promise(s->core, request->prefix, i, &promise); i++)
+		if (promise.given && promise.neighbour == request->neighbour &&
+			promise.purpose == request->purpose)
+			return true;
+	return false;
+}
+
+static struct shed_answer shedding_judge(
+	struct shedding *s, const struct shed_request *request, struct monotime now)
+{
+	bool known = shedding_is_promised(s, request);
+	struct shed_answer answer = shed_grant(s->core, request, now);
+
+	if (!known || answer.refused != SHED_REFUSAL_NONE)
+		s->ops.grant(s->ops.userdata, neighbours_name(s->neighbours, request->neighbour),
+			&s->prefixes[request->prefix], request, &answer);
+	return answer;
+}
+
 static struct shed_answer shedding_on_grant(
 	void *userdata, size_t member, const struct message_grant *grant, bool give_back)
 {
@@ -365,7 +389,7 @@ static struct shed_answer shedding_on_grant(
 		if (give_back)
 			shed_give_back(s->core, &request, now);
 		else
-			answer = shed_grant(s->core, &request, now);
+			answer = shedding_judge(s, &request, now);
 		shedding_decide(s);
 	}
 	return answer;

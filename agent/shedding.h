@@ -34,6 +34,9 @@ struct shedding_ops {
 	void (*changed)(void *userdata);
 	/* The prefix may leave unhealthy. Before `changed`. */
 	void (*permit)(void *userdata, size_t service, size_t prefix);
+	/* A neighbour asked for a promise that it did not have. */
+	void (*grant)(void *userdata, const char *neighbour, const struct prefix *prefix,
+		const struct shed_request *request, const struct shed_answer *answer);
 	void *userdata;
 };
 

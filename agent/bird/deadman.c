@@ -10,7 +10,21 @@
 #define DEADMAN_NEW ".deadman.new"
 #define DEADMAN_TEXT_MAX (1024UL * 1024)
 
-int deadman_render(const struct config *config, struct buffer *ret)
+static int deadman_restore(
+	const struct config *config, const struct deadman_restore *shed, struct buffer *ret)
+{
+	const struct config_service *service = &config->services[shed->service];
+	char name[NAMES_MAX];
+
+	if (service->on_failure != CONFIG_ON_FAILURE_KEEP || service->n_prefixes > NAMES_SINGLE_MAX)
+		return 0;
+	return buffer_printf(ret, "restore %s\n",
+		names_protocol(
+			name, service->name, &service->prefixes[shed->prefix].prefix, false));
+}
+
+int deadman_render(const struct config *config, const struct deadman_restore *sheds, size_t n,
+	struct buffer *ret)
 {
 	int r;
 
@@ -29,17 +43,20 @@ int deadman_render(const struct config *config, struct buffer *ret)
 			break;
 		}
 	}
+	for (size_t i = 0; i < n && r >= 0; i++)
+		r = deadman_restore(config, &sheds[i], ret);
 	return r;
 }
 
-int deadman_write(const struct config *config, struct error *ret_error)
+int deadman_write(const struct config *config, const struct deadman_restore *sheds, size_t n,
+	struct error *ret_error)
 {
 	_cleanup_buffer_ struct buffer text = {0};
 	_cleanup_close_ int folder = -1;
 	int r;
 
 	buffer_init(&text, DEADMAN_TEXT_MAX);
-	r = deadman_render(config, &text);
+	r = deadman_render(config, sheds, n, &text);
 	if (r < 0)
 		return error_set_errno(ret_error, -r, "bird: list for redshank-deadman");
 	r = fragment_open_folder(config->bird.fragments, &folder, ret_error);

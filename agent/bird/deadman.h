@@ -9,6 +9,11 @@
  *   socket /run/bird/bird.ctl
  *   withdraw dns
  *   keep web
+ *   restore redshank:web:192.0.2.80
+ *
+ * `restore` is for what is shed (agent/core/shed.h) of a service that is kept: its neighbours'
+ * promises end with the agent, so it is announced again. Not where a family has one protocol for
+ * all prefixes (names.h): BIRD does not hold the one that is out, and a script cannot make it.
  *
  * It lies beside the fragments, on tmpfs like them: after a reboot neither is there.
  */
@@ -18,12 +23,19 @@
 
 #define DEADMAN_FILE ".deadman"
 
+/* A prefix that is shed, by its place in the configuration. */
+struct deadman_restore {
+	size_t service, prefix;
+};
+
 /* Appends the list of a configuration. 0, -ENOMEM, -E2BIG; -EINVAL where bird.socket holds a line's
  * end. */
-int deadman_render(const struct config *config, struct buffer *ret);
+int deadman_render(const struct config *config, const struct deadman_restore *sheds, size_t n,
+	struct buffer *ret);
 
 /* Writes it into the folder of the fragments by dot-file and rename. 0 or negative errno with the
  * text; the old list is untouched then. */
-int deadman_write(const struct config *config, struct error *ret_error);
+int deadman_write(const struct config *config, const struct deadman_restore *sheds, size_t n,
+	struct error *ret_error);
 
 #endif

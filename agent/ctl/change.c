@@ -1,5 +1,5 @@
 /*
- * drain, undrain, announce, weight, freeze, thaw, check-now, reload.
+ * drain, undrain, announce, weight, freeze, thaw, check-now, reload, shed, unshed.
  *
  * Whatever could mean more than was meant is refused here: a drain of the whole server has to say
  * --all, and an option that is not known ends the command. What names and times are right is the
@@ -17,6 +17,7 @@
 static const struct change_usage {
 	const char *command;
 	bool all, number, reset, reason, span, force;
+	bool open; /* --for may be left out, where --reset goes with it, too */
 } usages[] = {
 	{.command = "drain", .all = true, .reason = true, .span = true},
 	{.command = "undrain", .all = true},
@@ -26,6 +27,8 @@ static const struct change_usage {
 	{.command = "thaw"},
 	{.command = "check-now"},
 	{.command = "reload", .force = true},
+	{.command = "shed", .reset = true, .reason = true, .span = true, .open = true},
+	{.command = "unshed", .reset = true, .reason = true, .span = true, .open = true},
 };
 
 static const struct change_usage *usage_of(const char *command)
@@ -58,7 +61,12 @@ static int check_usage(const struct change_usage *usage, const char *name, const
 		return error_set(ret_error, EINVAL,
 			"%s: expected a service or a prefix, or --all for the whole server",
 			usage->command);
-	if (usage->reset && !usage->number && (!name || o->reset == (o->span != NULL)))
+	if (usage->open && (!name || (o->reset && o->span)))
+		return error_set(ret_error, EINVAL,
+			"%s: expected a prefix, alone, with --for D, or with --reset",
+			usage->command);
+	if (usage->reset && !usage->number && !usage->open &&
+		(!name || o->reset == (o->span != NULL)))
 		return error_set(ret_error, EINVAL,
 			"%s: expected a service or a prefix with --for D (at most 24h), or with "
 			"--reset",

@@ -246,6 +246,8 @@ static const struct command commands[] = {
 	{"thaw", "", "take back the freeze", run_change},
 	{"check-now", "", "run every check now", run_change},
 	{"reload", "", "read the configuration again", run_change},
+	{"shed", "PREFIX", "to neighbours, when they promise; or --reset", run_change},
+	{"unshed", "PREFIX", "back at once, and not shed; or --reset", run_change},
 	{"events", "[SERVICE|PREFIX]", "what happened; with -f also what happens", run_events},
 	{"version", "", "the version of this program", run_version},
 	{"import", "PEER FILE...", "of ahc, exabgp or birdwatcher: as one of ours", run_import},
@@ -330,8 +332,9 @@ static void print_help(FILE *out)
 		"  -f, --follow    with events: go on, also when the agent is restarted\n"
 		"  --plugin        with status: one line and exit code as a monitoring plug-in\n"
 		"  --all           with drain, undrain: the whole server\n"
-		"  --reset         with weight: back to the configured one; with announce: end it\n"
-		"  --reason TEXT   with drain, announce, weight, freeze: why\n"
+		"  --reset         with weight: back to the configured one; with announce, shed,\n"
+		"                  unshed: end it\n"
+		"  --reason TEXT   with drain, announce, weight, freeze, shed, unshed: why\n"
 		"  --for D         with those: how long, such as 30m or 2h\n"
 		"  --force         with reload: also where it withdraws more than reload_guard\n"
 		"  --help, --version\n"
@@ -382,7 +385,8 @@ static int run_named(const struct command_options *options, int argc, char **arg
 		if (change_options_given(&options->change) && commands[i].run != run_change)
 			return complain(COMMAND_USAGE, "--all, --reset, --reason, --for and "
 						       "--force go with drain, undrain, "
-						       "announce, weight, freeze and reload only");
+						       "announce, weight, freeze, shed, "
+						       "unshed and reload only");
 		return commands[i].run(options, argc, argv);
 	}
 	return unknown_command(argv[0]);

@@ -33,10 +33,10 @@ static const struct complete_option {
 	{"--plugin", false, " status ", "as a monitoring plug-in"},
 	{"--follow", false, " events ", "go on, also when the agent is restarted"},
 	{"--all", false, " drain undrain ", "the whole server"},
-	{"--reset", false, " weight announce ", "back to what is configured"},
+	{"--reset", false, " weight announce shed unshed ", "back to what is configured"},
 	{"--force", false, " reload ", "also where it withdraws more than reload_guard"},
-	{"--reason", true, " drain announce weight freeze ", "why"},
-	{"--for", true, " drain announce weight freeze ", "how long"},
+	{"--reason", true, " drain announce weight freeze shed unshed ", "why"},
+	{"--for", true, " drain announce weight freeze shed unshed ", "how long"},
 	{"--help", false, NULL, "what it can do"},
 	{"--version", false, NULL, "its version"},
 };
@@ -169,7 +169,11 @@ static void offer_of_agent(const struct complete *c, bool services)
 	if (strcmp(name, "undrain") == 0)
 		offer_said(c, document, "drains");
 	else if (c->reset)
-		offer_said(c, document, strcmp(name, "weight") == 0 ? "weights" : "announces");
+		offer_said(c, document,
+			strcmp(name, "weight") == 0   ? "weights"
+			: strcmp(name, "shed") == 0   ? "sheds"
+			: strcmp(name, "unshed") == 0 ? "unsheds"
+						      : "announces");
 	else
 		offer_names(c, document, services);
 }

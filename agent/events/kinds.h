@@ -53,6 +53,13 @@
 	X(NEIGHBOUR_BACK, "neighbour_back", "94f5e89daf3d0a40a132f809d26da88e")           \
 	X(NEIGHBOURS, "neighbours", "ec82891c7fb9b92245d9bc906a141865")                   \
 	X(NEIGHBOUR_TROUBLE, "neighbour_trouble", "36d7a0c1cd2f57b389519d0239f9673f")     \
+	X(SHED, "shed", "972d3f7b20680fb8d91fff4f45d94e5d")                               \
+	X(UNSHED, "unshed", "b570e064ec884a453a90f47a2c6b1588")                           \
+	X(PREFIX_SHED, "prefix_shed", "94a0d4191533c98ad74d7f790d438a16")                 \
+	X(PREFIX_RETURNED, "prefix_returned", "d66b0e7f3ae8ecc1c26ebe3d9303ea87")         \
+	X(SHED_ALARM, "shed_alarm", "541c7d08ab35f6024a520402d5662743")                   \
+	X(GRANT, "grant", "19c12977d6f5e72ccf088e93df336d88")                             \
+	X(GRANT_REFUSED, "grant_refused", "80e9262cfc8f8c258e84428d80775370")             \
 	X(FRAGMENT_REPAIRED, "fragment_repaired", "1225b5d75a4a310c1414902e3488f463")     \
 	X(FRAGMENT_REMOVED, "fragment_removed", "02e0f391a04054356ae1d1d0ccf40241")       \
 	X(FRAGMENT_STRANGER, "fragment_stranger", "9d22a5a198a6ec63cf776aebedc4b0cb")     \

@@ -509,6 +509,8 @@ void document_begin(struct document *d, struct buffer *out, const struct documen
 	put_words(d, "drains", WORD_DRAIN);
 	put_words(d, "weights", WORD_WEIGHT);
 	put_words(d, "announces", WORD_ANNOUNCE);
+	put_words(d, "sheds", WORD_SHED);
+	put_words(d, "unsheds", WORD_UNSHED);
 	put_word(d, "freeze", document_freeze(d));
 }
 

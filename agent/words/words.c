@@ -2,12 +2,13 @@
  * The operators' words and their file.
  *
  * The file is JSON, {"format": 1, "drains": [{"name", "reason", "who", "since", "until"}],
- * "weights": [the same and "weight"], "announces": [...], "freezes": [...]}, name and until null
- * for the whole server and for no end, times in microseconds since the epoch. The last two lists
- * are written only where they hold something: an agent of before their time reads the rest, and
- * its own file is read here. It is ours alone, yet whatever lies there is read as a
- * stranger's: bounded, a regular file, every value of the right kind. One that is not as we write
- * it is kept aside whole, for we cannot know which half of it somebody meant.
+ * "weights": [the same and "weight"], "announces": [...], "freezes": [...], "sheds": [...],
+ * "unsheds": [...]}, name and until null for the whole server and for no end, times in microseconds
+ * since the epoch. All lists but the first two are written only where they hold something: an agent
+ * of before their time reads the rest, and its own file is read here. It is ours alone, yet
+ * whatever lies there is read as a stranger's: bounded, a regular file, every value of the right
+ * kind. One that is not as we write it is kept aside whole, for we cannot know which half of it
+ * somebody meant.
  */
 #include "agent/words/words.h"
 
@@ -159,6 +160,9 @@ static bool words_fits(const json_t *object, struct word *word)
 		return word->name[0] && !word_is_forever(word);
 	case WORD_FREEZE:
 		return !word->name[0];
+	case WORD_SHED:
+	case WORD_UNSHED:
+		return word->name[0];
 	case WORD_DRAIN:
 		return true;
 	}
@@ -188,6 +192,8 @@ static const struct words_list {
 	[WORD_WEIGHT] = {"weights", false},
 	[WORD_ANNOUNCE] = {"announces", true},
 	[WORD_FREEZE] = {"freezes", true},
+	[WORD_SHED] = {"sheds", true},
+	[WORD_UNSHED] = {"unsheds", true},
 };
 
 static int words_read_list(

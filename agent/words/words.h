@@ -2,7 +2,8 @@
 #define REDSHANK_WORDS_WORDS_H
 /*
  * What operators have said: which services, prefixes or the whole server are drained, announced by
- * force or frozen, and what weight a prefix has, by whom, why and until when. Kept in a file, so
+ * force or frozen, which prefixes are shed or not to be, and what weight a prefix has, by whom, why
+ * and until when. Kept in a file, so
  * that it outlives the agent and the host. It ends by the clock on the wall, since that is what
  * people agree on, also over a reboot.
  *
@@ -30,8 +31,10 @@ enum word_kind {
 	WORD_WEIGHT,   /* of one prefix */
 	WORD_ANNOUNCE, /* by force: of a prefix or a service, always with an end */
 	WORD_FREEZE,   /* of the whole server */
+	WORD_SHED,     /* of one prefix: to neighbours that promise the room */
+	WORD_UNSHED,   /* of one prefix: back at once, and not shed */
 };
-#define WORD_N_KINDS (WORD_FREEZE + 1)
+#define WORD_N_KINDS (WORD_UNSHED + 1)
 
 struct word {
 	enum word_kind kind;

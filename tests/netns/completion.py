@@ -57,7 +57,7 @@ def test_bash_words(site):
     """bash: commands, the options that go with each, times, peers and files."""
     untold(site)
     check(bash("redshankctl sta") == ["status"], "a command")
-    check({"drain", "undrain", "announce", "weight", "freeze", "thaw", "top", "events", "import"} <= set(bash("redshankctl ")),
+    check({"drain", "undrain", "announce", "weight", "freeze", "thaw", "shed", "unshed", "top", "events", "import"} <= set(bash("redshankctl ")),
           "all commands", bash("redshankctl "))
     check("complete" not in bash("redshankctl "), "but the one that is not for people")
     check(bash("redshankctl --js") == ["--json"], "an option")

@@ -81,6 +81,23 @@ def test_withdraws_or_keeps(site):
     mend(site)
 
 
+def test_shed_returns(site):
+    """What is shed of a service that is kept is announced again, for BIRD and for its next configure."""
+    site.machine.run(["/opt/redshankctl", "drain", "web"])  # out, as a shed prefix is
+    eventually(lambda: not announced(site, WEB), what="web is out")
+    site.machine.run(["sh", "-c", "echo restore redshank:web:192.0.2.80 >>/run/redshank/bird/.deadman"])
+    fail_for_good(site)
+    site.wait_announced(WEB, "edge1")
+    answer = site.machine.run(["birdc", "-v", "configure"]).stdout
+    check("0003" in answer, "BIRD has read its configuration again", answer)
+    check(announced(site, WEB), "the same after BIRD's configure", site.machine.run(["cat", "/run/redshank/bird/web.conf"]).stdout)
+    check("redshank:web:192.0.2.80: was shed" in deadman_log(site), "it says so", deadman_log(site))
+    mend(site)
+    eventually(lambda: not announced(site, WEB), what="the agent is back, and knows better")
+    site.machine.run(["/opt/redshankctl", "undrain", "web"])
+    site.wait_announced(WEB, "edge1")
+
+
 def test_stop_ends_it(site):
     """Who stops the agent that was given up stops the dead man's tries, too."""
     fail_for_good(site)
@@ -140,6 +157,7 @@ def test_files(site):
     """The fragment is withdrawn by what lies ready, stays where it is so already, and else is no more."""
     up = "protocol static 'redshank:a:192.0.2.1' {\n\tipv4;\n}\n"
     down = up.replace("ipv4;", "disabled;\n\tipv4;")
+    other = down.replace("192.0.2.1'", "192.0.2.2'")
     head = ["redshank-deadman 1", f"socket {site.router.path('no-bird.ctl')}"]
     withdraw = [*head, "withdraw a"]
     for what, lines, fragments, code, left in (
@@ -150,13 +168,18 @@ def test_files(site):
         ("no fragment at all", withdraw, {}, 0, {}),
         ("kept", [*head, "keep a"], {"a": up, "a__ready": down}, 0, {"a.conf": up, ".a.conf.withdrawn": down}),
         ("a name that leads elsewhere", [*head, "withdraw ../a", "withdraw a"], {"a": up}, 1, {}),
+        ("shed, and kept", [*head, "keep a", "restore redshank:a:192.0.2.1"], {"a": down + other}, 0, {"a.conf": up + other}),
+        ("announced already", [*head, "restore redshank:a:192.0.2.1"], {"a": up + other}, 0, {"a.conf": up + other}),
+        ("another protocol", [*head, "restore redshank:a:192.0.2.3"], {"a": down + other}, 0, {"a.conf": down + other}),
+        ("no protocol's name", [*head, "restore redshank:a:$(x)/", "restore ../a"], {"a": down}, 1, {"a.conf": down}),
         ("a word of another agent", [*head, "postpone a"], {"a": up}, 1, {"a.conf": up}),
         ("another version", ["redshank-deadman 2", "withdraw a"], {"a": up}, 2, {"a.conf": up}),
         ("no list", [], {"a": up}, 2, {"a.conf": up}),
     ):
         seen = run_script(site, lines, **fragments)
         check((seen[0], seen[2]) == (code, left), what, seen)
-        check("no BIRD at" in seen[1] or "withdraw a" not in lines or code == 2, "a BIRD that is away is said", seen)
+        asks = any(line.startswith(("withdraw a", "restore redshank:a:1")) for line in lines)
+        check("no BIRD at" in seen[1] or not asks or code == 2, "a BIRD that is away is said", seen)
 
 
 def impatient():

@@ -59,12 +59,20 @@ static const char *is_busy(void *userdata)
 	return busy;
 }
 
+static const char *cannot_shed;
+
+static const char *on_cannot_shed(void *userdata)
+{
+	return cannot_shed;
+}
+
 static void begin(void)
 {
 	const struct control_ops ops = {.changed = on_changed,
 		.check_now = on_check_now,
 		.reload = on_reload,
-		.busy = is_busy};
+		.busy = is_busy,
+		.cannot_shed = on_cannot_shed};
 
 	ck_assert_int_eq(
 		control_new(&control, event, state, (const struct config *const *)&config, &ops),
@@ -91,7 +99,7 @@ static void load_config(void)
 
 static void setup(void)
 {
-	busy = reload_problem = NULL;
+	busy = reload_problem = cannot_shed = NULL;
 	changes = checks = reloads = 0;
 	reload_result = 0;
 	ck_assert_int_ge(sd_event_new(&event), 0);
@@ -177,6 +185,16 @@ START_TEST (one_request) {
 		{"check-now", "{\"name\": \"dns\"}", 400, "unknown key", 0},
 		{"reload", "", 200, "reloaded: watching 2 services", 0},
 		{"reload", "{\"force\": 1}", 400, "force: expected true or false", 0},
+		{"shed", "{\"name\": \"192.0.2.53\"}", 200, "when neighbours have promised", 1},
+		{"shed", "{\"name\": \"192.0.2.53\", \"for\": \"1h\"}", 200, "shed until 20", 1},
+		{"shed", "{\"name\": \"dns\"}", 400, "expected a prefix", 0},
+		{"shed", "{}", 400, "expected a prefix", 0},
+		{"shed", "{\"name\": \"192.0.2.99\"}", 404, "is called \"192.0.2.99/32\"", 0},
+		{"shed", "{\"name\": \"192.0.2.53\", \"reset\": true}", 409, "not shed by", 0},
+		{"shed", "{\"name\": \"192.0.2.53\", \"reset\": 1}", 400, "reset: expected", 0},
+		{"unshed", "{\"name\": \"192.0.2.53\"}", 200, "not shed until it is reset", 1},
+		{"unshed", "{\"name\": \"192.0.2.53\", \"reset\": true, \"for\": \"1h\"}", 400,
+			"with `name` alone", 0},
 	};
 
 	for (size_t i = 0; i < ELEMENTSOF(rows); i++) {
@@ -215,6 +233,37 @@ START_TEST (what_goes_before_what) {
 	ck_assert_str_eq(ask("undrain", "{}"), "undrained the whole server");
 	ck_assert_str_eq(ask("announce", "{\"name\": \"dns\", \"reset\": true}"),
 		"dns is announced by force no more");
+	ck_assert_uint_eq(words()->n, 0);
+}
+END_TEST
+
+/* The newest of shed and unshed counts; each is taken back by its own name. */
+START_TEST (shed_and_unshed) {
+	(void)ask("shed", "{\"name\": \"192.0.2.53\", \"reason\": \"x\"}");
+	(void)ask("unshed", "{\"name\": \"192.0.2.53/32\", \"for\": \"1h\"}");
+	ck_assert_uint_eq(words()->n, 1);
+	ck_assert_ptr_nonnull(words_find(words(), WORD_UNSHED, "192.0.2.53/32"));
+	(void)ask("shed", "{\"name\": \"192.0.2.53\", \"reset\": true}");
+	ck_assert_uint_eq(status, 409);
+	(void)ask("shed", "{\"name\": \"192.0.2.53\"}");
+	ck_assert_uint_eq(words()->n, 1);
+	ck_assert_ptr_nonnull(words_find(words(), WORD_SHED, "192.0.2.53/32"));
+	ck_assert_ptr_nonnull(strstr(
+		ask("shed", "{\"name\": \"192.0.2.53\", \"reset\": true}"), "by hand no more"));
+	ck_assert_uint_eq(words()->n, 0);
+}
+END_TEST
+
+/* Where nothing can be shed that is said; what was said before can be taken back all the same. */
+START_TEST (nothing_is_shed_here) {
+	(void)ask("shed", "{\"name\": \"192.0.2.53\"}");
+	cannot_shed = "nothing is shed without `neighbours`";
+	ck_assert_str_eq(ask("unshed", "{\"name\": \"192.0.2.53\"}"), cannot_shed);
+	ck_assert_uint_eq(status, 409);
+	ck_assert_str_eq(ask("shed", "{\"name\": \"192.0.2.80\"}"), cannot_shed);
+	ck_assert_uint_eq(words()->n, 1);
+	(void)ask("shed", "{\"name\": \"192.0.2.53\", \"reset\": true}");
+	ck_assert_uint_eq(status, 200);
 	ck_assert_uint_eq(words()->n, 0);
 }
 END_TEST
@@ -334,6 +383,8 @@ int main(void)
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, one_request);
 	tcase_add_test(tc, what_goes_before_what);
+	tcase_add_test(tc, shed_and_unshed);
+	tcase_add_test(tc, nothing_is_shed_here);
 	tcase_add_test(tc, who_is_not_heard);
 	tcase_add_test(tc, the_others);
 	tcase_add_test(tc, what_ends_by_itself);

@@ -150,8 +150,9 @@ END_TEST
 
 START_TEST (read_back_as_written) {
 	struct error error = {{0}};
-	struct word was[5], weight = make("192.0.2.53/32", INT64_MAX), forced = make("dns", 7),
-			    freeze = make("", INT64_MAX);
+	struct word was[7], weight = make("192.0.2.53/32", INT64_MAX), forced = make("dns", 7),
+			    freeze = make("", INT64_MAX), shed = make("192.0.2.1/32", 9),
+			    unshed = make("192.0.2.2/32", INT64_MAX);
 	struct stat st;
 
 	put("", INT64_MAX);
@@ -163,10 +164,14 @@ START_TEST (read_back_as_written) {
 	ck_assert_int_eq(words_put(&words, &forced), 0);
 	freeze.kind = WORD_FREEZE;
 	ck_assert_int_eq(words_put(&words, &freeze), 0);
+	shed.kind = WORD_SHED;
+	ck_assert_int_eq(words_put(&words, &shed), 0);
+	unshed.kind = WORD_UNSHED;
+	ck_assert_int_eq(words_put(&words, &unshed), 0);
 	memcpy(was, words.items, sizeof(was));
 	ck_assert_msg(words_save(&words, &error) == 0, "%s", error.text);
 	reload();
-	ck_assert_uint_eq(words.n, 5);
+	ck_assert_uint_eq(words.n, 7);
 	ck_assert_mem_eq(words.items, was, sizeof(was));
 	ck_assert_int_eq(stat(path, &st), 0);
 	ck_assert_uint_eq(st.st_mode & 0777, 0640 & ~umask(022));
