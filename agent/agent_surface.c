@@ -25,6 +25,28 @@ static bool agent_repair(void *userdata, size_t service, struct repair_view *ret
 	return repairs_view(a->repairs, service, ret);
 }
 
+static bool agent_shed(void *userdata, size_t service, size_t prefix, struct shed_prefix *ret)
+{
+	const struct agent *a = userdata;
+
+	return shedding_prefix(a->shedding, service, prefix, ret);
+}
+
+static bool agent_promise(
+	void *userdata, size_t service, size_t prefix, size_t nth, struct shed_promise *ret)
+{
+	const struct agent *a = userdata;
+
+	return shedding_promise(a->shedding, service, prefix, nth, ret);
+}
+
+static void agent_shed_server(void *userdata, struct shed_server *ret)
+{
+	const struct agent *a = userdata;
+
+	shedding_server(a->shedding, ret);
+}
+
 static struct document_facts agent_facts(struct agent *a)
 {
 	return (struct document_facts){
@@ -38,6 +60,9 @@ static struct document_facts agent_facts(struct agent *a)
 		.hooks = hooks_results(a->hooks),
 		.words = control_words(a->control),
 		.neighbours = shedding_neighbours(a->shedding),
+		.shed = agent_shed,
+		.promise = agent_promise,
+		.shed_server = agent_shed_server,
 		.userdata = a,
 		.ready = a->ready,
 		.stopping = a->stopping,

@@ -26,6 +26,7 @@ static const char *const labels[EXPLAIN_N_LINES] = {
 	[EXPLAIN_SESSIONS] = "Sessions",
 	[EXPLAIN_OTHERS] = "Others",
 	[EXPLAIN_WEIGHT] = "Weight",
+	[EXPLAIN_SHED] = "Shed",
 	[EXPLAIN_NEXT] = "Next",
 };
 
@@ -132,8 +133,9 @@ static void print_block(
 	(void)fputc('\n', out);
 	text_put_wrapped(out, colours, TEXT_BOLD, 0, buffer_string(&head));
 	for (int i = 0; i < EXPLAIN_N_LINES; i++)
-		text_put_labelled(out, colours, labels[i], block->text.colour[i],
-			buffer_string(&block->text.line[i]));
+		if (i != EXPLAIN_SHED || block->text.line[i].length > 0)
+			text_put_labelled(out, colours, labels[i], block->text.colour[i],
+				buffer_string(&block->text.line[i]));
 }
 
 /* ---- checks ---- */

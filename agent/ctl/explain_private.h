@@ -15,6 +15,7 @@ enum explain_line {
 	EXPLAIN_SESSIONS,
 	EXPLAIN_OTHERS,
 	EXPLAIN_WEIGHT,
+	EXPLAIN_SHED, /* empty where there are no neighbours */
 	EXPLAIN_NEXT,
 	EXPLAIN_N_LINES,
 };
@@ -35,6 +36,9 @@ struct explain_text {
  * service's pattern, so that prefixes of which the same is to be said have the same text. */
 void explain_say(
 	const struct explain *e, const json_t *prefix, bool single, struct explain_text *ret);
+
+/* What shedding makes of the prefix: shed_say.c. */
+void explain_say_shed(const struct explain *e, struct buffer *b, const json_t *prefix);
 
 /* "18ms", "1.0s", "12s", "3m": without a space, so that no line ends inside. */
 void explain_say_span(struct buffer *b, int64_t ms);

@@ -310,7 +310,8 @@ static void say_rule(const struct explain *e, struct buffer *b, const json_t *pr
 		say(b, "the service flapped too often. It is well now, and comes back when its "
 		       "penalty has decayed (`hold_down`).");
 	} else if (explain_is(prefix, "reason", "shed")) {
-		say(b, "this server is overloaded, and neighbours have taken it over.");
+		say(b, "neighbours have promised to go on announcing it in the place of this "
+		       "server.");
 	} else if (explain_is(prefix, "reason", "in_doubt")) {
 		say(b, "the service is healthy, but the last outcome of a check was bad: it comes "
 		       "back when that check is up for certain.");
@@ -770,5 +771,6 @@ void explain_say(
 	ret->colour[EXPLAIN_SESSIONS] = say_sessions(e, &line[EXPLAIN_SESSIONS], prefix);
 	ret->colour[EXPLAIN_OTHERS] = say_others(&line[EXPLAIN_OTHERS], prefix);
 	say_weight(e, &line[EXPLAIN_WEIGHT], prefix);
+	explain_say_shed(e, &line[EXPLAIN_SHED], prefix);
 	say_next(e, &line[EXPLAIN_NEXT], prefix, ret->colour[EXPLAIN_STATE] != TEXT_RED);
 }

@@ -80,6 +80,12 @@ static void say_prefix(struct plugin *p, const char *name, const json_t *prefix,
 		plugin_say(p, level, "%s is kept %s by the freeze", name,
 			judge_is(prefix, "wanted", "withdraw") ? "withdrawn" : "announced");
 		return;
+	case JUDGE_PREFIX_KEPT:
+		plugin_say(p, level, "%s is unhealthy and kept announced by its floor", name);
+		return;
+	case JUDGE_PREFIX_SHED:
+		plugin_say(p, level, "%s is shed to neighbours", name);
+		return;
 	case JUDGE_PREFIX_WITHDRAWN:
 	case JUDGE_PREFIX_DRAINED:
 		plugin_say(p, level, "%s is withdrawn: %s", name, reason);

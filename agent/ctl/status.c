@@ -318,6 +318,8 @@ void status_say_reason(const json_t *prefix, char *buf, size_t size)
 	};
 
 	(void)snprintf(buf, size, "%s", text_of(prefix, "reason"));
+	if (is_text(prefix, "reason", "shed") && json_is_object(json_object_get(prefix, "shed")))
+		status_say_shed(prefix, buf, size);
 	for (size_t i = 0; i < ELEMENTSOF(rows); i++) {
 		const json_t *word = json_object_get(prefix, rows[i].key);
 		const char *until = text_of(word, "until"), *why = text_of(word, "reason");
@@ -506,6 +508,7 @@ void status_print(FILE *out, const json_t *document, const struct status_view *v
 	status_print_troubles(out, document, view);
 	print_headline(out, document, view);
 	print_warnings(out, json_object_get(document, "bird"), view);
+	status_print_shed(out, document, view);
 	print_services(out, json_object_get(document, "services"),
 		json_object_get(document, "bird"), view);
 }

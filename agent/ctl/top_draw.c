@@ -378,6 +378,10 @@ static void top_prefix_trouble(struct top *t, enum judge_prefix what, const char
 	case JUDGE_PREFIX_NO_ADDRESS:
 	case JUDGE_PREFIX_FORCED:
 	case JUDGE_PREFIX_FROZEN:
+	case JUDGE_PREFIX_KEPT:
+		top_put(t, TEXT_RED, ", KEPT BY ITS FLOOR");
+		return;
+	case JUDGE_PREFIX_SHED:
 	case JUDGE_PREFIX_WITHDRAWN:
 	case JUDGE_PREFIX_DRAINED:
 	case JUDGE_PREFIX_UNDECIDED:

@@ -46,6 +46,8 @@ static enum judge_prefix judge_withdrawn(const json_t *prefix)
 		return JUDGE_PREFIX_DRAINED;
 	if (judge_is(prefix, "reason", "first_round"))
 		return JUDGE_PREFIX_UNDECIDED;
+	if (judge_is(prefix, "reason", "shed"))
+		return JUDGE_PREFIX_SHED;
 	return judge_is(prefix, "reason", "unhealthy") ? JUDGE_PREFIX_WELL : JUDGE_PREFIX_WITHDRAWN;
 }
 
@@ -73,6 +75,10 @@ enum judge_prefix judge_prefix(const json_t *prefix, const json_t *bird)
 		return JUDGE_PREFIX_FROZEN;
 	if (judge_is(prefix, "reason", "first_round"))
 		return JUDGE_PREFIX_UNDECIDED;
+	if (judge_is(prefix, "reason", "kept_by_floor"))
+		return JUDGE_PREFIX_KEPT;
+	if (judge_is(prefix, "reason", "shed"))
+		return JUDGE_PREFIX_SHED;
 	return judge_is(prefix, "wanted", "demote") ? JUDGE_PREFIX_DEMOTED : JUDGE_PREFIX_WELL;
 }
 
@@ -85,9 +91,11 @@ enum judge_level judge_prefix_level(enum judge_prefix what)
 	case JUDGE_PREFIX_REPLACED:
 	case JUDGE_PREFIX_NO_SESSION:
 	case JUDGE_PREFIX_NO_ADDRESS:
+	case JUDGE_PREFIX_KEPT:
 		return JUDGE_TROUBLE;
 	case JUDGE_PREFIX_FORCED:
 	case JUDGE_PREFIX_FROZEN:
+	case JUDGE_PREFIX_SHED:
 	case JUDGE_PREFIX_WITHDRAWN:
 	case JUDGE_PREFIX_DRAINED:
 	case JUDGE_PREFIX_UNDECIDED:
@@ -201,6 +209,12 @@ void judge_service_say(
 	case JUDGE_PREFIX_FROZEN:
 		held = judge_is(prefix, "wanted", "withdraw") ? "WITHDRAWN" : "ANNOUNCED";
 		(void)buffer_printf(out, "%s KEPT %s BY THE FREEZE", is, held);
+		return;
+	case JUDGE_PREFIX_KEPT:
+		(void)buffer_printf(out, "%s KEPT ANNOUNCED BY ITS FLOOR", is);
+		return;
+	case JUDGE_PREFIX_SHED:
+		(void)buffer_printf(out, "%s", why[0] ? "" : "has shed prefixes to neighbours");
 		return;
 	case JUDGE_PREFIX_WITHDRAWN:
 		(void)buffer_printf(out, "%s", why[0] ? "" : "has withdrawn prefixes");
@@ -330,6 +344,43 @@ static void judge_state(const json_t *document, judge_say_fn *say, void *userdat
 				      .whole = true});
 }
 
+/* Without effect, alone, or about to be: its certificate. */
+static void judge_shed(const json_t *document, judge_say_fn *say, void *userdata)
+{
+	const json_t *shed = json_object_get(document, "shed");
+	const json_t *neighbours = json_object_get(document, "neighbours");
+	json_int_t n = json_integer_value(json_object_get(shed, "neighbours")),
+		   fresh = json_integer_value(json_object_get(shed, "neighbours_fresh"));
+	const char *error = judge_text(neighbours, "error");
+	const char *warning = judge_text(neighbours, "warning");
+	struct judge_finding finding = {
+		.level = JUDGE_LOOK, .detail = "", .command = "journalctl -u redshank"};
+	char text[300];
+
+	if (json_is_true(json_object_get(shed, "alarm"))) {
+		finding.text = "shedding had no effect, and is stopped";
+		say(userdata, &finding);
+	}
+	if (2 * fresh < n) {
+		(void)snprintf(text, sizeof(text), "only %lld of %lld neighbours report",
+			(long long)fresh, (long long)n);
+		finding.text = text;
+		say(userdata, &finding);
+	}
+	if (error[0]) {
+		finding.text = "certificates or members of neighbours are not taken into use";
+		finding.detail = error;
+		say(userdata, &finding);
+	}
+	if (warning[0]) {
+		(void)snprintf(
+			text, sizeof(text), "the certificate for neighbours: %.200s", warning);
+		finding.text = text;
+		finding.detail = "";
+		say(userdata, &finding);
+	}
+}
+
 void judge_bird(const json_t *document, judge_say_fn *say, void *userdata)
 {
 	const json_t *bird = json_object_get(document, "bird");
@@ -351,6 +402,7 @@ void judge_bird(const json_t *document, judge_say_fn *say, void *userdata)
 	judge_freeze(document, say, userdata);
 	judge_config(document, say, userdata);
 	judge_state(document, say, userdata);
+	judge_shed(document, say, userdata);
 	if (json_is_true(json_object_get(document, "stopping")))
 		say(userdata, &(struct judge_finding){.level = JUDGE_LOOK,
 				      .text = "the agent is stopping",

@@ -24,8 +24,10 @@ enum judge_prefix {
 	JUDGE_PREFIX_REPLACED,	/* is announced, but another's route is what BIRD exports */
 	JUDGE_PREFIX_NO_SESSION, /* is announced in BIRD, and exported nowhere */
 	JUDGE_PREFIX_NO_ADDRESS,
+	JUDGE_PREFIX_KEPT,	/* unhealthy and announced: its floor, and too few promises */
 	JUDGE_PREFIX_FORCED,	/* announced on an operator's word, whatever its checks say */
 	JUDGE_PREFIX_FROZEN,	/* as it was, for the server is frozen; the rules say otherwise */
+	JUDGE_PREFIX_SHED,	/* neighbours announce it in the place of this server */
 	JUDGE_PREFIX_WITHDRAWN, /* as it should be, and not by the service's health */
 	JUDGE_PREFIX_DRAINED,
 	JUDGE_PREFIX_UNDECIDED,

@@ -212,7 +212,7 @@ static void put_words(struct document *d, const char *key, enum word_kind kind)
 	json_close(w);
 }
 
-void document_put_prefix(struct document *d, size_t service, size_t index)
+void document_put_prefix(struct document *d, size_t service, size_t index, bool whole)
 {
 	const struct engine_prefix *wanted = engine_prefix(d->facts->engine, service, index);
 	const struct apply_observed *seen = apply_observed(d->facts->apply, service, index);
@@ -231,6 +231,7 @@ void document_put_prefix(struct document *d, size_t service, size_t index)
 	json_write_string(w, "elsewhere", null_if_empty(seen->elsewhere));
 	put_word(d, "drain", document_word(d, WORD_DRAIN, service, index));
 	put_word(d, "announce", document_word(d, WORD_ANNOUNCE, service, index));
+	document_put_shed(d, service, index, whole);
 }
 
 static void put_durations(struct document *d, size_t service, size_t index)
@@ -326,6 +327,7 @@ static void render_begin(struct document_render *r, const struct document_facts 
 	document_begin(&r->d, &r->out, facts);
 	judged_init(&r->judged, facts);
 	document_put_neighbours(&r->d);
+	document_put_shed_server(&r->d);
 	json_open_object(&r->d.json, "services");
 	r->generation = facts->generation;
 	r->revision = facts->revision;
@@ -376,7 +378,7 @@ static void render_prefix(struct document_render *r)
 		return;
 	}
 	json_open_object(w, prefix_format(&service->prefixes[r->item].prefix, name));
-	document_put_prefix(&r->d, r->service, r->item++);
+	document_put_prefix(&r->d, r->service, r->item++, false);
 	judged_put_prefix(&r->judged, w, r->its, name);
 	json_close(w);
 }

@@ -4,13 +4,14 @@
  * The document of GET /v1/status: what is configured, wanted, announced and exported, and why.
  *   drains: a list of {name,reason,who,since,until,configured}
  *   services.NAME.prefixes.PREFIX.{wanted,announced,exported,weight,reason,since,elsewhere,drain,
- *   level}
+ *   shed,level}
  *   services.NAME.checks.NAME.{state,reason,outcomes,durations_us,since,last,duration_us,next,level}
  *   services.NAME.repair.{unit,state,since,attempts,limit,next,last,last_result,text}
  *   services.NAME.{health,level}; verdict.{level,text,command};
  * bird.{link,version,error,alarm,settled,sessions,sessions_up,next_try}; config.{error,loaded};
- * neighbours.{error,members.NAME.{state,report,...},refused}; node, version, format. Unknown is
- * null. Only this module and the manual know the form; `format` counts its versions.
+ * neighbours.{error,members.NAME.{state,report,...},refused}; shed.{why,out,alarm,...}; node,
+ * version, format. Unknown is null. Only this module and the manual know the form; `format` counts
+ * its versions.
  */
 #include "agent/bird/apply.h"
 #include "agent/config/config.h"
@@ -38,6 +39,12 @@ struct document_facts {
 	const uint64_t *hooks;		     /* runs, by enum hooks_result; NULL: not known */
 	const struct words *words;	     /* of operators; NULL: none */
 	const struct neighbours *neighbours; /* NULL: none are configured */
+	/* What shedding makes of a prefix, the nth promise behind it, and of the server: false
+	 * where there is nothing to say. NULL: nothing is known. */
+	bool (*shed)(void *userdata, size_t service, size_t prefix, struct shed_prefix *ret);
+	bool (*promise)(void *userdata, size_t service, size_t prefix, size_t nth,
+		struct shed_promise *ret);
+	void (*shed_server)(void *userdata, struct shed_server *ret);
 	void *userdata;
 	bool ready; /* what BIRD was found doing is known, and the engine decides */
 	bool stopping;

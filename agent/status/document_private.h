@@ -40,12 +40,16 @@ void document_put_known(struct json_writer *w, const char *key, enum apply_known
 
 /* `neighbours`, or null: document_neighbours.c. */
 void document_put_neighbours(struct document *d);
+/* `shed`, or null, of the server, and of a prefix (`whole`: with promises and who else announces
+ * it): document_shed.c. */
+void document_put_shed_server(struct document *d);
+void document_put_shed(struct document *d, size_t service, size_t index, bool whole);
 
 /* The keys of a word, into the object that is open. */
 void document_put_word(struct json_writer *w, const struct word *word);
 
 /* The keys that the status has of a prefix and of a check, into the object that is open. */
-void document_put_prefix(struct document *d, size_t service, size_t index);
+void document_put_prefix(struct document *d, size_t service, size_t index, bool whole);
 void document_put_check(struct document *d, size_t service, size_t index);
 /* The key `repair` of a service: null where it has no `restart`. */
 void document_put_repair(struct document *d, size_t service);

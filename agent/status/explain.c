@@ -417,7 +417,7 @@ static void put_prefix(struct document *d, size_t service, size_t index)
 
 	apply_explain(d->facts->apply, service, index, &e);
 	json_open_object(w, prefix_format(&p->prefix, name));
-	document_put_prefix(d, service, index);
+	document_put_prefix(d, service, index, true);
 	json_write_number(w, "rule", prefix_reason_rule(view->reason));
 	put_weight(d, p);
 	json_write_number(w, "own_weight", p->own_weight);
@@ -569,6 +569,7 @@ char *document_explain(const struct document_facts *facts, const char *name, boo
 	document_begin(&d, &out, facts);
 	json_write_string(&d.json, "asked", name);
 	put_all_sessions(&d);
+	document_put_shed_server(&d);
 	json_open_object(&d.json, "services");
 	for (size_t i = 0; i < facts->config->n_services; i++)
 		if (explain_concerns(&q, &facts->config->services[i]))

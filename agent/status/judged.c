@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "agent/bird/apply_explain.h"
+#include "agent/neighbour/neighbour.h"
 
 #define JUDGED_SESSIONS_MAX 64
 
@@ -76,6 +77,28 @@ static void put_freeze(json_t *document, const struct document_facts *facts)
 	put(document, "freeze", freeze);
 }
 
+/* What judge_shed() reads. */
+static void put_shed(json_t *document, const struct document_facts *facts)
+{
+	struct neighbours_totals totals;
+	struct shed_server server;
+	json_t *shed, *neighbours;
+
+	if (!facts->neighbours || !facts->shed_server)
+		return;
+	facts->shed_server(facts->userdata, &server);
+	shed = json_object();
+	put(shed, "alarm", json_boolean(server.alarm));
+	put(shed, "neighbours", json_integer((json_int_t)neighbours_count(facts->neighbours)));
+	put(shed, "neighbours_fresh", json_integer(server.n_fresh));
+	put(document, "shed", shed);
+	neighbours_totals(facts->neighbours, &totals);
+	neighbours = json_object();
+	put_text(neighbours, "error", totals.error);
+	put_text(neighbours, "warning", totals.warning);
+	put(document, "neighbours", neighbours);
+}
+
 void judged_init(struct judged *j, const struct document_facts *facts)
 {
 	json_t *config = json_object(), *state = json_object();
@@ -88,6 +111,7 @@ void judged_init(struct judged *j, const struct document_facts *facts)
 	put(j->document, "state", state);
 	put(j->document, "stopping", json_boolean(facts->stopping));
 	put_freeze(j->document, facts);
+	put_shed(j->document, facts);
 	put(j->document, "services", json_object());
 }
 

@@ -19,6 +19,7 @@
 #include "agent/bird/apply_explain.h"
 #include "agent/events/events.h"
 #include "agent/status/metrics_neighbours.h"
+#include "agent/status/metrics_shed.h"
 #include "agent/status/metrics_process.h"
 
 #define METRICS_MAX (64U * 1024 * 1024)
@@ -532,6 +533,31 @@ static void put_check_transitions(const struct metrics_item *i)
 	put_value(i, item_check(i)->transitions);
 }
 
+/* --- shedding --- */
+
+#define PUT_SHED(name, function)                             \
+	static void put_##name(const struct metrics_item *i) \
+	{                                                    \
+		function(i->w, &i->facts->document);         \
+	}
+PUT_SHED(shed_prefixes, metrics_shed_prefixes)
+PUT_SHED(shed_want, metrics_shed_want)
+PUT_SHED(shed_spare, metrics_shed_spare)
+PUT_SHED(shed_hot, metrics_shed_hot)
+PUT_SHED(shed_alarm, metrics_shed_alarm)
+PUT_SHED(shed_sheds, metrics_shed_sheds)
+PUT_SHED(shed_restores, metrics_shed_restores)
+PUT_SHED(shed_grants, metrics_shed_grants)
+PUT_SHED(neighbour_utilisation, metrics_shed_neighbour_utilisation)
+PUT_SHED(neighbour_spare, metrics_shed_neighbour_spare)
+PUT_SHED(neighbour_willing, metrics_shed_neighbour_willing)
+PUT_SHED(neighbour_want, metrics_shed_neighbour_want)
+
+static void put_prefix_shed(const struct metrics_item *i)
+{
+	metrics_shed_prefix(i->w, &i->facts->document, i->service, i->index);
+}
+
 /* --- all of them --- */
 
 static const struct metrics_row {
@@ -606,6 +632,28 @@ static const struct metrics_row {
 		"When our certificate for neighbours expires, since 1970."),
 	GAUGE("neighbours_error", AGENT, put_neighbours_error,
 		"1: certificates or members as they lie on disk could not be taken into use."),
+	GAUGE("shed_prefixes", AGENT, put_shed_prefixes,
+		"Prefixes that neighbours announce in the place of this server."),
+	GAUGE("shed_want", AGENT, put_shed_want, "How much this server wants to shed; 0: nothing."),
+	GAUGE("shed_spare", AGENT, put_shed_spare,
+		"Room that this server offers, in the unit of the site."),
+	GAUGE("shed_neighbours_hot", AGENT, put_shed_hot, "Fresh neighbours that are overloaded."),
+	GAUGE("shed_alarm", AGENT, put_shed_alarm,
+		"1: shedding had no effect, twice, and is stopped for a while."),
+	COUNTER("shed_sheds", AGENT, put_shed_sheds, "Prefixes that went to neighbours."),
+	COUNTER("shed_restores", AGENT, put_shed_restores,
+		"Prefixes that came back from neighbours."),
+	COUNTER("shed_grants", AGENT, put_shed_grants,
+		"Promises that neighbours asked of this server, by the answer."),
+	GAUGE("neighbour_utilisation_ratio", AGENT, put_neighbour_utilisation,
+		"How busy the neighbour says it is; 1 is its limit. Absent: not fresh, or not "
+		"known."),
+	GAUGE("neighbour_spare", AGENT, put_neighbour_spare,
+		"Room that the neighbour offers, in the unit of the site. Absent: not fresh."),
+	GAUGE("neighbour_willing", AGENT, put_neighbour_willing,
+		"1: the neighbour takes what others shed. Absent: not fresh."),
+	GAUGE("neighbour_want", AGENT, put_neighbour_want,
+		"How much the neighbour wants to shed; 0: nothing. Absent: not fresh."),
 	GAUGE("bird_up", AGENT, put_bird_up, "1: the agent speaks with BIRD."),
 	GAUGE("bird_info", AGENT, put_bird_info, "Always 1; which BIRD was spoken with last."),
 	GAUGE("bird_settled", AGENT, put_bird_settled,
@@ -647,6 +695,8 @@ static const struct metrics_row {
 		"To how many sessions BIRD exports it. Absent: not known."),
 	GAUGE("prefix_elsewhere", PREFIX, put_elsewhere,
 		"1: BIRD prefers or exports it from another protocol. Absent: not known."),
+	GAUGE("prefix_shed", PREFIX, put_prefix_shed,
+		"1: neighbours announce it in the place of this server. Absent: there are none."),
 	GAUGE("prefix_weight", PREFIX, put_weight, "The weight of the prefix; the lowest wins."),
 	GAUGE("prefix_reason", PREFIX, put_reason, "1 for the rule that decided, else 0."),
 	COUNTER("prefix_transitions", PREFIX, put_prefix_transitions,

@@ -121,6 +121,13 @@ CASES = {
         {series("redshank_check_outcomes_total", CHECK + ',outcome="unknown"'): "0+1x100"},
         {"service": "dns", "check": "answers", "outcome": "unknown"},
         [{series("redshank_check_outcomes_total", CHECK + ',outcome="bad"'): "0+1x100"}], 1200),
+    "RedshankShedNoEffect": one("redshank_shed_alarm", "", 1, 0),
+    "RedshankNeighbourStale": one("redshank_neighbour_fresh", 'neighbour="edge2"', 0, 1),
+    "RedshankAlone": Case(
+        {series("redshank_neighbour_fresh", f'neighbour="edge{n}"'): n // 4 for n in (2, 3, 4)}, {},
+        [{series("redshank_neighbour_fresh", f'neighbour="edge{n}"'): n // 3 for n in (2, 3)}]),
+    "RedshankNeighbourFilesRefused": one("redshank_neighbours_error", "", 1, 0),
+    "RedshankCertificateExpires": one("redshank_neighbours_certificate_expires_time_seconds", "", 86400, 86400 * 99),
     "RedshankRepairGivenUp": one("redshank_service_repair_state", SERVICE + ',state="exhausted"', 1, 0),
 }
 
