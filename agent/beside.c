@@ -70,7 +70,7 @@ static int beside_on_deadline(sd_event_source *source, uint64_t us, void *userda
 {
 	struct beside *b = userdata;
 
-	(void)fprintf(b->out, "warning: BIRD at %s did not answer within %u s\n",
+	(void)fprintf(b->out, "warning: BIRD at %s did not answer within %d s\n",
 		b->config->bird.socket, BESIDE_DEADLINE_MS / 1000);
 	return sd_event_exit(sd_event_source_get_event(source), 0);
 }

@@ -116,10 +116,10 @@ static int view_make(const struct config *config, struct view *ret)
 		n_checks += config->services[s].n_checks;
 		n_prefixes += config->services[s].n_prefixes;
 	}
-	v.services = calloc(config->n_services, sizeof(*v.services));
+	v.services = calloc(config->n_services + 1, sizeof(*v.services));
 	v.checks = calloc(n_checks + 1, sizeof(*v.checks));
-	v.prefixes = calloc(n_prefixes, sizeof(*v.prefixes));
-	v.names = calloc(n_prefixes, sizeof(*v.names));
+	v.prefixes = calloc(n_prefixes + 1, sizeof(*v.prefixes));
+	v.names = calloc(n_prefixes + 1, sizeof(*v.names));
 	if (!v.services || !v.checks || !v.prefixes || !v.names) {
 		view_done(&v);
 		return -ENOMEM;

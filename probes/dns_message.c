@@ -497,7 +497,9 @@ static int canonical_rdata(
 		return r;
 	if (next == FIELD_MALFORMED)
 		return -EBADMSG;
-	*ret = (struct dns_rdata){.length = b.length, .bytes = (uint8_t *)TAKE_PTR(b.data)};
+	ret->text = NULL;
+	ret->length = b.length;
+	ret->bytes = (uint8_t *)TAKE_PTR(b.data);
 	return 0;
 }
 

@@ -566,6 +566,13 @@ static void job_say_elsewhere(
 	}
 }
 
+/* Not memcmp(): the struct has bytes behind its text that say nothing. */
+static bool observed_equal(const struct apply_observed *a, const struct apply_observed *b)
+{
+	return a->announced == b->announced && a->exported == b->exported &&
+	       strcmp(a->elsewhere, b->elsewhere) == 0;
+}
+
 static void job_tell_explained(const struct apply_job *job, struct apply_prefix *prefix)
 {
 	prefix->sessions_version = job->sessions_version;
@@ -600,7 +607,7 @@ static void job_tell(struct apply_job *job)
 	else if (!job->ours && a->n_sessions == 0)
 		memcpy(o.elsewhere, job->instead, sizeof(o.elsewhere));
 	job_tell_explained(job, prefix);
-	if (memcmp(&o, &prefix->observed, sizeof(o)) != 0) {
+	if (!observed_equal(&o, &prefix->observed)) {
 		prefix->observed = o;
 		prefix_format(&s->config->prefixes[job->prefix].prefix, name);
 		job_say_elsewhere(s, prefix, name);

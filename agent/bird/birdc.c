@@ -298,6 +298,8 @@ static int birdc_run(struct client *c, const char *command)
 	if (r >= 0)
 		r = birdc_spawn(c->path, command, theirs, &pid);
 	if (r >= 0) {
+		/* posix_spawn(3) and its kin return 0 or a positive errno: the pid is set. */
+		/* NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage) */
 		r = sd_event_add_child(c->event, &b->child, pid, WEXITED, birdc_on_exit, c);
 		if (r < 0) {
 			(void)kill(pid, SIGKILL);

@@ -116,13 +116,10 @@ static json_t *print_weights(const struct config *c)
 
 static char *with_newline(const char *text)
 {
-	size_t length = text ? strlen(text) : 0;
-	char *copy = text ? malloc(length + 2) : NULL;
+	char *copy = NULL;
 
-	if (!copy)
+	if (!text || asprintf(&copy, "%s\n", text) < 0)
 		return NULL;
-	memcpy(copy, text, length);
-	memcpy(copy + length, "\n", 2);
 	return copy;
 }
 

@@ -52,7 +52,7 @@ static bool print_string_list(const struct schema_strings *s, json_t **ret)
 	json_t *list = s->items ? json_array() : NULL;
 	bool ok = list || !s->items;
 
-	for (size_t i = 0; ok && i < s->n; i++)
+	for (size_t i = 0; ok && list && i < s->n; i++)
 		ok = json_array_append_new(list, json_string(s->items[i])) == 0;
 	*ret = list;
 	return ok;
@@ -63,7 +63,7 @@ static bool print_string_map(const struct schema_strings *s, json_t **ret)
 	json_t *object = s->items ? json_object() : NULL;
 	bool ok = object || !s->items;
 
-	for (size_t i = 0; ok && i + 1 < s->n; i += 2)
+	for (size_t i = 0; ok && object && i + 1 < s->n; i += 2)
 		ok = json_object_set_new(object, s->items[i], json_string(s->items[i + 1])) == 0;
 	*ret = object;
 	return ok;
@@ -74,7 +74,7 @@ static bool print_integer_list(const struct schema_integers *s, json_t **ret)
 	json_t *list = s->items ? json_array() : NULL;
 	bool ok = list || !s->items;
 
-	for (size_t i = 0; ok && i < s->n; i++)
+	for (size_t i = 0; ok && list && i < s->n; i++)
 		ok = json_array_append_new(list, json_integer(s->items[i])) == 0;
 	*ret = list;
 	return ok;

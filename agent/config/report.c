@@ -73,6 +73,12 @@ static const char *plain_format(const char *text, char buf[VALUE_TEXT_MAX])
 	return buf;
 }
 
+static const char *word(const char *text, char *buf, size_t size)
+{
+	(void)snprintf(buf, size, "%s", text);
+	return buf;
+}
+
 const char *text_format(const char *text, char buf[VALUE_TEXT_MAX])
 {
 	_cleanup_free_ char *masked = NULL;
@@ -82,7 +88,7 @@ const char *text_format(const char *text, char buf[VALUE_TEXT_MAX])
 		return plain_format(text, buf);
 	if (asprintf(&masked, "%.*s***%s", (int)start, text, text + start + n) < 0) {
 		masked = NULL;
-		return strcpy(buf, "a string");
+		return word("a string", buf, VALUE_TEXT_MAX);
 	}
 	return plain_format(masked, buf);
 }
@@ -114,7 +120,7 @@ const char *value_at_format(const struct path *path, json_t *value, char buf[VAL
 {
 	if (!value || json_is_object(value) || json_is_array(value) || !path_is_secret(path))
 		return value_format(value, buf);
-	return strcpy(buf, json_is_string(value) ? "a string" : "a value");
+	return word(json_is_string(value) ? "a string" : "a value", buf, VALUE_TEXT_MAX);
 }
 
 const char *value_format(json_t *value, char buf[VALUE_TEXT_MAX])
@@ -122,13 +128,15 @@ const char *value_format(json_t *value, char buf[VALUE_TEXT_MAX])
 	_cleanup_free_ char *dumped = NULL;
 
 	if (!value)
-		return strcpy(buf, "nothing");
+		return word("nothing", buf, VALUE_TEXT_MAX);
 	if (json_is_string(value))
 		return text_format(json_string_value(value), buf);
 	if (json_is_object(value))
-		return strcpy(buf, json_object_size(value) ? "an object" : "an empty object");
+		return word(json_object_size(value) ? "an object" : "an empty object", buf,
+			VALUE_TEXT_MAX);
 	if (json_is_array(value))
-		return strcpy(buf, json_array_size(value) ? "a list" : "an empty list");
+		return word(
+			json_array_size(value) ? "a list" : "an empty list", buf, VALUE_TEXT_MAX);
 	/* Nine digits tell 10.5 from 10 and do not show 0.1 as 0.10000000000000001. */
 	dumped = json_dumps(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(9));
 	(void)snprintf(buf, VALUE_TEXT_MAX, "%s", dumped ? dumped : "a number");
@@ -157,7 +165,7 @@ const char *path_format(const struct path *path, char buf[PATH_TEXT_MAX])
 	char shown[VALUE_TEXT_MAX];
 
 	if (!path)
-		return strcpy(buf, "top level");
+		return word("top level", buf, PATH_TEXT_MAX);
 	for (; path && n < PATH_DEPTH_MAX; path = path->parent)
 		steps[n++] = path;
 	buf[0] = '\0';

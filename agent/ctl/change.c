@@ -101,8 +101,8 @@ char *change_body(const char *command, const char *name, const char *number,
 	if (check_usage(usage, name, number, options, ret_error) < 0)
 		return NULL;
 	if (usage->number)
-		(void)json_object_set_new(
-			body, "weight", number ? json_integer(atoll(number)) : json_null());
+		(void)json_object_set_new(body, "weight",
+			number ? json_integer(strtoll(number, NULL, 10)) : json_null());
 	else if (options->reset)
 		(void)json_object_set_new(body, "reset", json_true());
 	if (options->force)

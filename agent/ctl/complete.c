@@ -68,7 +68,7 @@ static bool goes_with(const struct complete_option *o, const char *command)
 	char name[40];
 
 	if (!o->commands || !command)
-		return !o->commands || !command;
+		return true;
 	(void)snprintf(name, sizeof(name), " %.32s ", command);
 	return strstr(o->commands, name) != NULL;
 }

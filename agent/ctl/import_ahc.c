@@ -113,10 +113,11 @@ static struct option *option_find(const struct section *s, const char *name)
 
 static void value_append(struct option *o, const char *text, size_t n, bool new_line)
 {
-	char *grown = realloc(o->value, o->length + n + 2);
+	char *grown = text_allocate(o->length + n + 2);
 
-	if (!grown)
-		(void)import_json(NULL);
+	if (o->length > 0)
+		memcpy(grown, o->value, o->length);
+	free(o->value);
 	o->value = grown;
 	if (new_line)
 		o->value[o->length++] = '\n';

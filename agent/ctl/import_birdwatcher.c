@@ -8,6 +8,7 @@
  */
 #include "agent/ctl/import_parts.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "agent/ctl/text.h"
@@ -89,7 +90,7 @@ static bool go_duration(const char *text, uint64_t *ret_ms)
 		sum += (double)thousandths / 1000 * units[i].ms;
 		text += n;
 	}
-	*ret_ms = sum > 1e12 ? 1000000000000ULL : (uint64_t)(sum + 0.5);
+	*ret_ms = sum > 1e12 ? 1000000000000ULL : (uint64_t)llround(sum);
 	return true;
 }
 

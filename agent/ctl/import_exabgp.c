@@ -47,6 +47,8 @@ static void tokens_done(struct tokens *t)
 	free(t->items);
 }
 
+/* It owns the word, and frees it. */
+/* NOLINTNEXTLINE(readability-non-const-parameter) */
 static void tokens_add(struct tokens *t, enum token_kind kind, char *word, unsigned line)
 {
 	t->items = import_grow(t->items, t->n, sizeof(*t->items));

@@ -400,7 +400,7 @@ bool import_seconds(const char *text, uint64_t *ret_ms)
 	seconds = strtod(text, &end);
 	if (*end || !isfinite(seconds))
 		return false;
-	*ret_ms = seconds > 1e9 ? 1000000000000ULL : (uint64_t)(seconds * 1000 + 0.5);
+	*ret_ms = seconds > 1e9 ? 1000000000000ULL : (uint64_t)llround(seconds * 1000);
 	return true;
 }
 

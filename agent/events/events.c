@@ -273,6 +273,8 @@ void event_say(
 		n = 0;
 	if ((size_t)n >= sizeof(raw))
 		n = sizeof(raw) - 1;
+	/* `text` is what comes out. */
+	/* NOLINTNEXTLINE(readability-suspicious-call-argument) */
 	e.message = printable_copy(text, sizeof(text), raw, (size_t)n);
 	e.n_named = split_prefixes(e.fields->prefixes, names, e.prefixes);
 	e.n_prefixes = e.fields->n_prefixes > 0 ? e.fields->n_prefixes : e.n_named;

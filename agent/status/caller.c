@@ -24,6 +24,7 @@ static bool caller_has_group(int fd, gid_t group)
 	socklen_t size = 0;
 
 	/* A first call with no room tells how much it takes. */
+	/* cppcheck-suppress nullPointer */
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, NULL, &size) == 0 || errno != ERANGE)
 		return false;
 	groups = malloc(size);
@@ -57,6 +58,8 @@ const char *caller_format(const struct caller *caller, char buf[CALLER_TEXT_MAX]
 	char line[1024];
 	struct passwd entry, *found = NULL;
 
+	/* Filled by it. */
+	/* cppcheck-suppress uninitvar */
 	while (f && fgetpwent_r(f, &entry, line, sizeof(line), &found) == 0)
 		if (found->pw_uid == caller->uid) {
 			(void)snprintf(buf, CALLER_TEXT_MAX, "%.40s (uid %u, pid %d)",

@@ -35,6 +35,7 @@
 
 #include "agent/base/cleanup.h"
 #include "agent/system/log.h"
+#include "agent/system/netlink.h"
 
 #define REDUMP_US (30 * 1000000ULL)
 #define RETRY_US 1000000ULL
@@ -253,7 +254,7 @@ static int dump_once(struct dump *d)
 			continue;
 		if (n < 0)
 			return -errno;
-		r = mnl_cb_run(buf, (size_t)n, 1, mnl_socket_get_portid(nl), on_dump_message, d);
+		r = netlink_run(buf, (size_t)n, 1, mnl_socket_get_portid(nl), on_dump_message, d);
 		if (r < 0)
 			return -errno; /* EINTR for NLM_F_DUMP_INTR */
 		if (d->error < 0)
@@ -275,7 +276,8 @@ static int take_dump(struct addresses *a)
 		free(d.table.rows);
 		return r;
 	}
-	qsort(d.table.rows, d.table.n, sizeof(*d.table.rows), compare_rows);
+	if (d.table.n > 0)
+		qsort(d.table.rows, d.table.n, sizeof(*d.table.rows), compare_rows);
 	differs = !a->known || !table_equal(&a->table, &d.table);
 	free(a->table.rows);
 	a->table = d.table;
@@ -349,7 +351,7 @@ static bool drain(struct addresses *a, struct change *c)
 			log_warning("addresses: netlink: %s", strerror(errno));
 			return false;
 		}
-		if (n < 0 || mnl_cb_run(buf, (size_t)n, 0, 0, on_change_message, c) < 0)
+		if (n < 0 || netlink_run(buf, (size_t)n, 0, 0, on_change_message, c) < 0)
 			complete = false;
 	}
 }
