@@ -15,6 +15,7 @@ import time
 
 from lib import netns
 from lib.agentctl import build_folder, plain_agent
+from lib.birds import Control
 from lib.faults import FAULTS
 from lib.middleman import Middleman
 from lib.promise import Ledger, judge
@@ -150,9 +151,9 @@ class World:
         os.rename(path + ".new", path)
 
     def birdc(self, command):
-        """By hand, past the middleman; whatever BIRD says to it."""
-        with contextlib.suppress(OSError):
-            self.edge.birdc(command)
+        """By hand, past the middleman; whatever BIRD says to it, and not for long."""
+        with contextlib.suppress(OSError), Control(self.edge.bird.socket, timeout=0.5) as control:
+            control.ask(command)
 
     def remount(self, mode):
         argv = ["mount", "-o", f"remount,{mode}", self.edge.fragments]
@@ -163,7 +164,10 @@ class World:
             self.deaths += 1
 
     def strace(self, *expressions):
-        argv = ["strace", "-f", "-qq", "-o", "/dev/null", "-p", str(self.agent.pid)]
+        """Of the agent's threads, but not of what it runs: nobody promises anything for a broken command."""
+        argv = ["strace", "-qq", "-o", "/dev/null"]
+        for thread in os.listdir(f"/proc/{self.agent.pid}/task"):
+            argv += ["-p", thread]
         for expression in expressions:
             argv += ["-e", expression]
         process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
