@@ -119,7 +119,8 @@ static int shed_build(struct shed *s, const struct shed_config *config)
 		n_permits += config->prefixes[i].floor_health;
 	s->n_prefixes = config->n_prefixes;
 	s->n_neighbours = config->n_neighbours;
-	s->n_records = shed_least(SHED_OUT_MAX, 2 * s->n_prefixes + 2) + n_permits;
+	s->n_shed_records = shed_least(SHED_OUT_MAX, 2 * s->n_prefixes + 2);
+	s->n_records = s->n_shed_records + 2 * n_permits;
 	/* one for each neighbour, prefix and purpose */
 	s->n_promised = shed_least(SHED_PROMISES_MAX, 2 * s->n_prefixes * s->n_neighbours);
 	s->prefixes = shed_array(s->n_prefixes, sizeof(*s->prefixes));
@@ -227,19 +228,19 @@ static void shed_carry_record(struct shed *s, const struct shed_record *from,
 static void shed_carry_records(struct shed *s, const struct shed *old, const size_t *prefix_map,
 	const size_t *neighbour_map)
 {
-	size_t n = 0;
-
-	for (size_t i = 0; i < 2 * old->n_records && n < s->n_records; i++) {
+	for (size_t i = 0; i < 2 * old->n_records; i++) {
 		const struct shed_record *from = &old->records[i % old->n_records];
-		struct shed_record *to = &s->records[n];
 		bool is_ending = from->phase == SHED_PHASE_ENDING;
+		struct shed_record *to;
 
 		if (from->phase == SHED_PHASE_FREE || prefix_map[from->prefix] == SIZE_MAX ||
 			is_ending != (i >= old->n_records))
 			continue;
+		to = shed_record_free(s, from->purpose);
+		if (!to)
+			continue;
 		shed_carry_record(s, from, to, neighbour_map);
 		to->prefix = prefix_map[from->prefix];
-		n++;
 		if (is_ending)
 			continue;
 		if (to->purpose == SHED_PURPOSE_SHED)
@@ -276,6 +277,7 @@ static void shed_carry_server(struct shed *s, const struct shed *old)
 	next.n_prefixes = s->n_prefixes;
 	next.n_neighbours = s->n_neighbours;
 	next.n_records = s->n_records;
+	next.n_shed_records = s->n_shed_records;
 	next.n_promised = s->n_promised;
 	next.prefixes = s->prefixes;
 	next.neighbours = s->neighbours;

@@ -10,26 +10,36 @@
 
 #include <assert.h>
 
+struct shed_record *shed_record_free(struct shed *s, enum shed_purpose purpose)
+{
+	bool for_shed = purpose == SHED_PURPOSE_SHED;
+	size_t end = for_shed ? s->n_shed_records : s->n_records;
+
+	for (size_t i = for_shed ? 0 : s->n_shed_records; i < end; i++) {
+		if (s->records[i].phase == SHED_PHASE_FREE)
+			return &s->records[i];
+	}
+	return NULL;
+}
+
 struct shed_record *shed_record_new(
 	struct shed *s, size_t prefix, enum shed_purpose purpose, struct monotime now)
 {
-	for (size_t i = 0; i < s->n_records; i++) {
-		struct shed_record *r = &s->records[i];
-		struct shed_held *held = r->held;
+	struct shed_record *r = shed_record_free(s, purpose);
+	struct shed_held *held;
 
-		if (r->phase != SHED_PHASE_FREE)
-			continue;
-		*r = (struct shed_record){
-			.phase = SHED_PHASE_ASKING,
-			.purpose = purpose,
-			.prefix = prefix,
-			.request = ++s->last_request,
-			.since = now,
-			.held = held,
-		};
-		return r;
-	}
-	return NULL;
+	if (!r)
+		return NULL;
+	held = r->held;
+	*r = (struct shed_record){
+		.phase = SHED_PHASE_ASKING,
+		.purpose = purpose,
+		.prefix = prefix,
+		.request = ++s->last_request,
+		.since = now,
+		.held = held,
+	};
+	return r;
 }
 
 void shed_record_ask(struct shed_record *r, size_t neighbour, uint64_t share, struct monotime now)
@@ -79,7 +89,7 @@ void shed_record_end(struct shed *s, struct shed_record *r, struct monotime now)
 
 void shed_leases_check(struct shed *s, struct monotime now)
 {
-	for (size_t i = 0; i < s->n_records; i++) {
+	for (size_t i = 0; i < s->n_shed_records; i++) {
 		struct shed_record *r = &s->records[i];
 
 		if (r->phase == SHED_PHASE_OUT &&

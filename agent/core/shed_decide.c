@@ -14,6 +14,7 @@
 #include "agent/core/shed_private.h"
 
 #define SHED_HEARTBEAT_MS 1000
+#define SHED_PICK_MS 250 /* a pick looks at every prefix and neighbour: not at every report */
 #define SHED_WANT_STEP_BP 500
 #define SHED_DOUBLINGS_MAX 5
 
@@ -304,6 +305,9 @@ static void shed_want(struct shed *s, struct monotime now)
 		shed_note_obstacle(s, why);
 		return;
 	}
+	if (!monotime_reached(monotime_add_ms(s->picked_at, SHED_PICK_MS), now))
+		return;
+	s->picked_at = now;
 	prefix = shed_pick(s, now);
 	if (prefix == SIZE_MAX) {
 		/* its turn is kept for a moment, since noise makes candidates come and go */

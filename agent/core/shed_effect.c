@@ -11,7 +11,7 @@
 
 static void shed_stop(struct shed *s, struct monotime now)
 {
-	for (size_t i = 0; i < s->n_records; i++) {
+	for (size_t i = 0; i < s->n_shed_records; i++) {
 		if (s->records[i].phase == SHED_PHASE_OUT)
 			shed_restore(s, &s->records[i], SHED_WHY_NO_EFFECT, now);
 	}
@@ -68,7 +68,7 @@ void shed_judge_effects(struct shed *s, struct monotime now)
 {
 	if (s->alarm && monotime_reached(s->stopped_until, now))
 		s->alarm = false;
-	for (size_t i = 0; i < s->n_records; i++) {
+	for (size_t i = 0; i < s->n_shed_records; i++) {
 		struct shed_record *r = &s->records[i];
 
 		if (r->phase != SHED_PHASE_OUT || r->settled ||

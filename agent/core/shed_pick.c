@@ -107,15 +107,17 @@ static enum shed_why shed_obstacle_room(const struct shed *s, size_t prefix, uin
 	return SHED_WHY_NOT_PICKED;
 }
 
+static bool shed_record_is_out(const struct shed_record *r)
+{
+	return r->phase == SHED_PHASE_OUT;
+}
+
 uint64_t shed_load_out(const struct shed *s)
 {
 	uint64_t out = 0;
 
-	for (size_t i = 0; i < s->n_prefixes; i++) {
-		const struct shed_record *r = s->prefixes[i].record;
-
-		out += r && r->phase == SHED_PHASE_OUT ? r->load : 0;
-	}
+	for (size_t i = 0; i < s->n_shed_records; i++)
+		out += shed_record_is_out(&s->records[i]) ? s->records[i].load : 0;
 	return out;
 }
 
@@ -125,10 +127,10 @@ uint64_t shed_expected(const struct shed *s, unsigned *ret_n)
 	uint64_t moved = 0, left;
 
 	*ret_n = 0;
-	for (size_t i = 0; i < s->n_prefixes; i++) {
-		const struct shed_record *r = s->prefixes[i].record;
+	for (size_t i = 0; i < s->n_shed_records; i++) {
+		const struct shed_record *r = &s->records[i];
 
-		if (!r || r->phase != SHED_PHASE_OUT || r->settled)
+		if (!shed_record_is_out(r) || r->settled)
 			continue;
 		(*ret_n)++;
 		moved += r->load;
@@ -193,8 +195,6 @@ enum shed_why shed_obstacle(const struct shed *s, size_t prefix, bool by_hand, s
 		return SHED_WHY_NOT_ANNOUNCED;
 	if (!by_hand && (p->facts.held || p->word == SHED_WORD_UNSHED))
 		return SHED_WHY_HELD;
-	if (shed_is_bound(s, prefix, now, &until))
-		return SHED_WHY_PROMISED;
 	if (shed_is_last_prefix(s, prefix))
 		return SHED_WHY_LAST_PREFIX;
 	if (!by_hand) {
@@ -206,6 +206,8 @@ enum shed_why shed_obstacle(const struct shed *s, size_t prefix, bool by_hand, s
 		if (why != SHED_WHY_NOT_PICKED)
 			return why;
 	}
+	if (shed_is_bound(s, prefix, now, &until))
+		return SHED_WHY_PROMISED;
 	if (shed_others(s, prefix, now) < p->floor)
 		return SHED_WHY_FLOOR;
 	if (!shed_tier(s, prefix, now, &tier, &weight, ret_neighbour))

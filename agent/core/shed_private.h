@@ -107,6 +107,7 @@ struct shed {
 	uint64_t rank;
 
 	size_t n_prefixes, n_neighbours, n_records, n_promised;
+	size_t n_shed_records; /* the first of the records; the others are for permits */
 	struct shed_prefix_state *prefixes;
 	struct shed_neighbour *neighbours;
 	struct shed_seen *seen;
@@ -117,7 +118,7 @@ struct shed {
 
 	struct shed_own own;
 	bool is_over, is_under, is_top;
-	struct monotime over_since, under_since, top_since, able_at;
+	struct monotime over_since, under_since, top_since, able_at, picked_at;
 	struct monotime last_change, last_return;
 	struct monotime wait_until, stopped_until, late_until;
 	unsigned n_failed;  /* requests in a row */
@@ -162,7 +163,8 @@ uint64_t shed_reserved(const struct shed *s, struct monotime now);
 void shed_promises_expire(struct shed *s, struct monotime now);
 
 /* shed_ask.c */
-/* NULL: as many as can be counted are out or asked for. */
+/* A free one for this purpose. NULL: as many as can be counted are out or asked for. */
+struct shed_record *shed_record_free(struct shed *s, enum shed_purpose purpose);
 struct shed_record *shed_record_new(
 	struct shed *s, size_t prefix, enum shed_purpose purpose, struct monotime now);
 void shed_record_ask(struct shed_record *r, size_t neighbour, uint64_t share, struct monotime now);
