@@ -63,6 +63,7 @@ static struct document_facts agent_facts(struct agent *a)
 		.shed = agent_shed,
 		.promise = agent_promise,
 		.shed_server = agent_shed_server,
+		.load = a->load,
 		.userdata = a,
 		.ready = a->ready,
 		.stopping = a->stopping,

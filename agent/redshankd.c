@@ -6,6 +6,7 @@
 
 #include "agent/agent.h"
 #include "agent/beside.h"
+#include "agent/load/nft.h"
 #include "agent/system/log.h"
 #include "agent/watched.h"
 
@@ -19,13 +20,15 @@ enum exit_code {
 
 static void usage(FILE *to)
 {
-	(void)fputs("Usage: redshankd [-c FILE] [--check | --units] [--foreground] [--debug]\n"
+	(void)fputs("Usage: redshankd [-c FILE] [--check | --units | --counters] [--foreground]\n"
+		    "       [--debug]\n"
 		    "Keeps anycast services announced by BIRD exactly while they deserve it.\n"
 		    "\n"
 		    "  -c, --config FILE  configuration (" CONFIG_PATH
 		    "), then conf.d/*.json beside it\n"
 		    "      --check        validate, print the effective configuration, and exit\n"
 		    "      --units        print the systemd units that it names, and exit\n"
+		    "      --counters     print rules for nft -f that count prefixes, and exit\n"
 		    "      --foreground   log to stderr even where the journal listens\n"
 		    "      --debug        log every outcome of every check, too\n"
 		    "  -h, --help         this text\n"
@@ -79,6 +82,7 @@ int main(int argc, char **argv)
 		{"config", required_argument, NULL, 'c'},
 		{"check", no_argument, NULL, 'k'},
 		{"units", no_argument, NULL, 'u'},
+		{"counters", no_argument, NULL, 'n'},
 		{"foreground", no_argument, NULL, 'f'},
 		{"debug", no_argument, NULL, 'd'},
 		{"help", no_argument, NULL, 'h'},
@@ -87,7 +91,7 @@ int main(int argc, char **argv)
 	};
 	_cleanup_config_ struct config *config = NULL;
 	const char *path = CONFIG_PATH;
-	bool only_check = false, only_units = false, foreground = false;
+	bool only_check = false, only_units = false, only_counters = false, foreground = false;
 	int level = LOG_INFO, option;
 
 	while ((option = getopt_long(argc, argv, "c:h", options, NULL)) != -1) {
@@ -100,6 +104,9 @@ int main(int argc, char **argv)
 			break;
 		case 'u':
 			only_units = true;
+			break;
+		case 'n':
+			only_counters = true;
 			break;
 		case 'f':
 			foreground = true;
@@ -130,6 +137,9 @@ int main(int argc, char **argv)
 		watched_print(config, stdout);
 		return EXIT_OK;
 	}
+	if (only_counters)
+		return nft_print(config, stdout) && fflush(stdout) == 0 ? EXIT_OK
+									: EXIT_CONFIGURATION;
 	if (only_check)
 		return check(config);
 	log_init(level, foreground);

@@ -188,26 +188,23 @@ static bool interface_speed(struct load_gauge *g, uint64_t *ret)
 
 static void measure_interface(struct load_gauge *g)
 {
-	static const char *const names[ELEMENTSOF(g->meters)] = {"rx_bytes", "tx_bytes"};
-	char path[SYS_PATH_MAX];
-	struct error error = {{0}};
-	uint64_t speed, bits, busier = 0;
+	uint64_t bytes[ELEMENTSOF(g->meters)], speed, bits, busier = 0;
+	char text[LOAD_TEXT_MAX];
 	bool known = true;
 
-	for (size_t i = 0; i < ELEMENTSOF(names); i++) {
-		uint64_t bytes;
-
-		(void)snprintf(path, sizeof(path), "/sys/class/net/%s/statistics/%s",
-			g->config->interface, names[i]);
-		if (!read_number(g, path, &bytes, &error)) {
-			lose(g, error.text);
-			return;
-		}
-		meter_add(&g->meters[i], bytes, clock_monotime().us);
+	if (!read_file(g, "/proc/net/dev", false))
+		return;
+	if (!proc_parse_dev(g->load->text, g->config->interface, &bytes[0], &bytes[1])) {
+		(void)snprintf(
+			text, sizeof(text), "there is no interface %s", g->config->interface);
+		lose(g, text);
+		return;
 	}
+	for (size_t i = 0; i < ELEMENTSOF(bytes); i++)
+		meter_add(&g->meters[i], bytes[i], clock_monotime().us);
 	if (!interface_speed(g, &speed))
 		return;
-	for (size_t i = 0; i < ELEMENTSOF(names); i++) {
+	for (size_t i = 0; i < ELEMENTSOF(bytes); i++) {
 		known = known && meter_rate(&g->meters[i], 8ULL * SECOND_US, 1, &bits);
 		if (known && bits > busier)
 			busier = bits;

@@ -24,7 +24,7 @@ struct nft {
 	void *userdata;
 	uint32_t sequence;
 	bool busy;
-	char datagram[NFT_DATAGRAM_MAX];
+	_Alignas(8) char datagram[NFT_DATAGRAM_MAX];
 };
 
 /* ---- messages ---- */

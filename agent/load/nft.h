@@ -33,7 +33,8 @@ typedef void (*nft_counter_fn)(void *userdata, const char *name, uint64_t packet
 /*
  * Goes through one datagram of a dump that was asked for with `sequence`. 1: more will come. 0:
  * that was the last. -EINTR: the rules changed meanwhile, so it may be incomplete. -EBADMSG: no
- * such messages; another negative errno: the kernel's own answer. Bytes may be any.
+ * such messages; another negative errno: the kernel's own answer. Bytes may be any; they are
+ * aligned as a struct nlmsghdr is.
  */
 int nft_parse(
 	const void *bytes, size_t n, uint32_t sequence, nft_counter_fn counter, void *userdata);

@@ -187,6 +187,29 @@ bool proc_parse_netstat(const char *text, const char *group, const char *name, u
 	return false;
 }
 
+/* Two lines of heads; then "  NAME:" and 16 numbers, of which the first and the ninth are bytes. */
+bool proc_parse_dev(const char *text, const char *interface, uint64_t *ret_in, uint64_t *ret_out)
+{
+	size_t length = strlen(interface);
+	uint64_t fields[9];
+
+	for (; *text; text += strcspn(text, "\n"), text += *text == '\n') {
+		text = skip_spaces(text);
+		if (strncmp(text, interface, length) != 0 || text[length] != ':')
+			continue;
+		text += length + 1;
+		for (size_t i = 0; i < ELEMENTSOF(fields); i++) {
+			text = skip_spaces(text);
+			if (!take_number(&text, 10, &fields[i]) || *text != ' ')
+				return false;
+		}
+		*ret_in = fields[0];
+		*ret_out = fields[8];
+		return true;
+	}
+	return false;
+}
+
 bool proc_parse_number(const char *text, uint64_t *ret)
 {
 	uint64_t n;

@@ -27,6 +27,9 @@ bool proc_parse_pressure(const char *text, uint64_t *ret_milli);
 bool proc_parse_softnet(const char *text, uint64_t *ret);
 /* /proc/net/netstat: the counter of that name in the group ("TcpExt"). */
 bool proc_parse_netstat(const char *text, const char *group, const char *name, uint64_t *ret);
+/* /proc/net/dev, of the reader's own network namespace: bytes that came in and went out. False also
+ * where there is no such interface. */
+bool proc_parse_dev(const char *text, const char *interface, uint64_t *ret_in, uint64_t *ret_out);
 /* One unsigned number and a newline. */
 bool proc_parse_number(const char *text, uint64_t *ret);
 

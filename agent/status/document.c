@@ -232,6 +232,7 @@ void document_put_prefix(struct document *d, size_t service, size_t index, bool 
 	put_word(d, "drain", document_word(d, WORD_DRAIN, service, index));
 	put_word(d, "announce", document_word(d, WORD_ANNOUNCE, service, index));
 	document_put_shed(d, service, index, whole);
+	document_put_prefix_load(d, service, index);
 }
 
 static void put_durations(struct document *d, size_t service, size_t index)
@@ -326,6 +327,7 @@ static void render_begin(struct document_render *r, const struct document_facts 
 	buffer_done(&r->out);
 	document_begin(&r->d, &r->out, facts);
 	judged_init(&r->judged, facts);
+	document_put_load(&r->d);
 	document_put_neighbours(&r->d);
 	document_put_shed_server(&r->d);
 	json_open_object(&r->d.json, "services");

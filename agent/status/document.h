@@ -9,6 +9,7 @@
  *   services.NAME.repair.{unit,state,since,attempts,limit,next,last,last_result,text}
  *   services.NAME.{health,level}; verdict.{level,text,command};
  * bird.{link,version,error,alarm,settled,sessions,sessions_up,next_try}; config.{error,loaded};
+ * load.{capacity,utilisation,load,heaviest,signals.NAME,prefixes};
  * neighbours.{error,members.NAME.{state,report,...},refused}; shed.{why,out,alarm,...}; node,
  * version, format. Unknown is null. Only this module and the manual know the form; `format` counts
  * its versions.
@@ -20,6 +21,7 @@
 #include "agent/words/words.h"
 #include "probes/run.h"
 
+struct load;
 struct neighbours;
 
 struct document_facts {
@@ -39,6 +41,7 @@ struct document_facts {
 	const uint64_t *hooks;		     /* runs, by enum hooks_result; NULL: not known */
 	const struct words *words;	     /* of operators; NULL: none */
 	const struct neighbours *neighbours; /* NULL: none are configured */
+	const struct load *load;	     /* NULL: not measured */
 	/* What shedding makes of a prefix, the nth promise behind it, and of the server: false
 	 * where there is nothing to say. NULL: nothing is known. */
 	bool (*shed)(void *userdata, size_t service, size_t prefix, struct shed_prefix *ret);

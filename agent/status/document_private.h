@@ -38,6 +38,9 @@ const struct word *document_word(
 const struct word *document_freeze(const struct document *d);
 void document_put_known(struct json_writer *w, const char *key, enum apply_known known);
 
+/* `load`, or null; and that of a prefix, where prefixes are counted: document_load.c. */
+void document_put_load(struct document *d);
+void document_put_prefix_load(struct document *d, size_t service, size_t index);
 /* `neighbours`, or null: document_neighbours.c. */
 void document_put_neighbours(struct document *d);
 /* `shed`, or null, of the server, and of a prefix (`whole`: with promises and who else announces

@@ -191,6 +191,20 @@ void json_write_number(struct json_writer *w, const char *key, uint64_t value)
 	put_text(w, digits);
 }
 
+void json_write_milli(struct json_writer *w, const char *key, uint64_t milli)
+{
+	char digits[32];
+	int n = snprintf(digits, sizeof(digits), "%llu.%03u", (unsigned long long)milli / 1000,
+		(unsigned)(milli % 1000));
+
+	while (digits[n - 1] == '0')
+		digits[--n] = '\0';
+	if (digits[n - 1] == '.')
+		digits[--n] = '\0';
+	begin_value(w, key);
+	put_text(w, digits);
+}
+
 void json_write_bool(struct json_writer *w, const char *key, bool value)
 {
 	begin_value(w, key);

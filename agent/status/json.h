@@ -42,6 +42,8 @@ void json_close(struct json_writer *w);
 /* NULL is null. */
 void json_write_string(struct json_writer *w, const char *key, const char *value);
 void json_write_number(struct json_writer *w, const char *key, uint64_t value);
+/* Thousandths, as a number without zeros at its end: 1500 is 1.5. */
+void json_write_milli(struct json_writer *w, const char *key, uint64_t milli);
 void json_write_bool(struct json_writer *w, const char *key, bool value);
 void json_write_null(struct json_writer *w, const char *key);
 

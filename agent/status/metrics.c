@@ -18,6 +18,7 @@
 #include "agent/base/clock.h"
 #include "agent/bird/apply_explain.h"
 #include "agent/events/events.h"
+#include "agent/status/metrics_load.h"
 #include "agent/status/metrics_neighbours.h"
 #include "agent/status/metrics_shed.h"
 #include "agent/status/metrics_process.h"
@@ -195,6 +196,41 @@ static void put_render_time(const struct metrics_item *i)
 }
 
 /* --- neighbours --- */
+
+static void put_load_utilisation(const struct metrics_item *i)
+{
+	metrics_load_utilisation(i->w, i->facts->document.load);
+}
+
+static void put_load_capacity(const struct metrics_item *i)
+{
+	metrics_load_capacity(i->w, i->facts->document.load);
+}
+
+static void put_load_signal_valid(const struct metrics_item *i)
+{
+	metrics_load_signal_valid(i->w, i->facts->document.load);
+}
+
+static void put_load_signal_value(const struct metrics_item *i)
+{
+	metrics_load_signal_value(i->w, i->facts->document.load);
+}
+
+static void put_load_signal_limit(const struct metrics_item *i)
+{
+	metrics_load_signal_limit(i->w, i->facts->document.load);
+}
+
+static void put_load_signal_utilisation(const struct metrics_item *i)
+{
+	metrics_load_signal_utilisation(i->w, i->facts->document.load);
+}
+
+static void put_prefix_load(const struct metrics_item *i)
+{
+	metrics_load_prefix(i->w, i->facts->document.load, i->service, i->index);
+}
 
 static void put_neighbours_fresh(const struct metrics_item *i)
 {
@@ -613,6 +649,18 @@ static const struct metrics_row {
 	COUNTER("metrics_renders", AGENT, put_renders, "How often these metrics were rendered."),
 	COUNTER("metrics_render_seconds", AGENT, put_render_time,
 		"Time of the agent's loop that went into rendering these metrics."),
+	GAUGE("load_utilisation_ratio", AGENT, put_load_utilisation,
+		"The largest of the signals of the load, each a part of its limit. Absent: not "
+		"known."),
+	GAUGE("load_capacity", AGENT, put_load_capacity,
+		"What the server can do, in the unit of the site."),
+	GAUGE("load_signal_valid", AGENT, put_load_signal_valid,
+		"1: the signal could be measured."),
+	GAUGE("load_signal_value", AGENT, put_load_signal_value,
+		"The signal, in the unit of its limit."),
+	GAUGE("load_signal_limit", AGENT, put_load_signal_limit, "The limit of the signal."),
+	GAUGE("load_signal_utilisation_ratio", AGENT, put_load_signal_utilisation,
+		"The part of its limit that the signal has reached."),
 	GAUGE("neighbour_fresh", AGENT, put_neighbours_fresh,
 		"1: the neighbour has reported within stale_after."),
 	GAUGE("neighbour_report_age_seconds", AGENT, put_neighbours_age,
@@ -698,6 +746,8 @@ static const struct metrics_row {
 	GAUGE("prefix_shed", PREFIX, put_prefix_shed,
 		"1: neighbours announce it in the place of this server. Absent: there are none."),
 	GAUGE("prefix_weight", PREFIX, put_weight, "The weight of the prefix; the lowest wins."),
+	GAUGE("prefix_load", PREFIX, put_prefix_load,
+		"What the prefix has of the load, in the unit of the capacity. Absent: not known."),
 	GAUGE("prefix_reason", PREFIX, put_reason, "1 for the rule that decided, else 0."),
 	COUNTER("prefix_transitions", PREFIX, put_prefix_transitions,
 		"Changes of what is wanted of the prefix, by what it became."),
