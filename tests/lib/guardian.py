@@ -3,7 +3,7 @@
 It holds the site's network namespaces (as open descriptors: no name, no mount, nothing on disk)
 and waits at a pipe. When the pipe closes, because the site was closed or because the test was
 killed with SIGKILL, it kills every process inside these namespaces, which all are the site's,
-removes the site's folder and exits; with its descriptors the kernel drops the namespaces.
+unmounts and removes the site's folder and exits; with its descriptors the kernel drops the namespaces.
 
 Run by netns.py as `python3 guardian.py FOLDER`. It reads lines on stdin and answers each: "netns"
 with "PATH INODE", "cgroup PATH" (made here, removed in the end with all below it) with "PATH 0". It
@@ -18,6 +18,7 @@ import sys
 import time
 
 CLONE_NEWNET = 0x40000000
+MNT_DETACH = 2
 libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -73,6 +74,15 @@ def remove_cgroup(path):
         time.sleep(0.02)
 
 
+def unmount(folder):
+    """What is mounted in the folder, the last one first. Whoever still has a file of it open keeps that alone."""
+    with open("/proc/mounts", encoding="utf-8") as f:
+        points = [line.split()[1] for line in f]
+    for point in reversed(points):
+        if point.startswith(folder + "/"):
+            libc.umount2(point.encode(), MNT_DETACH)
+
+
 def main():
     folder = sys.argv[1]
     cgroups = []
@@ -98,6 +108,7 @@ def main():
         clear(inodes)
         for path in cgroups:
             remove_cgroup(path)
+        unmount(folder)
         shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -289,7 +289,6 @@ class World:
             os.close(self._pipe)
         if self.middleman:
             self.middleman.close()
-        self.edge.host.run(["umount", self.edge.fragments], check=False)
         self.site.close()
 
     def __enter__(self):
