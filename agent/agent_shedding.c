@@ -4,6 +4,7 @@
 
 #include "agent/agent_private.h"
 #include "agent/base/clock.h"
+#include "agent/bird/apply_explain.h"
 #include "agent/system/log.h"
 
 /* Healthy is what would be announced if nothing were shed. */
@@ -106,6 +107,28 @@ static bool agent_shed_load(void *userdata, size_t service, size_t prefix, uint6
 	return load_prefix(a->load, service, prefix, ret);
 }
 
+static size_t agent_next_hops(void *userdata, const struct address **ret)
+{
+	const struct agent *a = userdata;
+
+	return apply_next_hops(a->apply, ret);
+}
+
+static enum apply_known agent_route_from(
+	void *userdata, size_t service, size_t prefix, const struct address *next_hop)
+{
+	const struct agent *a = userdata;
+
+	return apply_route_from(a->apply, service, prefix, next_hop);
+}
+
+static void agent_look(void *userdata, size_t service, size_t prefix)
+{
+	struct agent *a = userdata;
+
+	apply_look(a->apply, service, prefix);
+}
+
 void agent_tell_sheds(struct agent *a)
 {
 	for (size_t s = 0; s < a->config->n_services; s++)
@@ -152,6 +175,9 @@ int agent_new_shedding(struct agent *a, struct error *ret_error)
 		.prefix = agent_shed_facts,
 		.own = agent_shed_own,
 		.load = agent_shed_load,
+		.next_hops = agent_next_hops,
+		.route = agent_route_from,
+		.look = agent_look,
 		.changed = agent_on_shed,
 		.permit = agent_on_permit,
 		.grant = agent_on_grant,

@@ -35,7 +35,9 @@ struct shedding {
 	size_t *first;		 /* of each service in `prefixes` */
 	size_t n_prefixes, n_services;
 	struct shed_report_prefix *digest; /* n_prefixes, for reports of others and our own */
-	bool configured;		   /* the core knows the configuration that runs */
+	unsigned char *routes; /* a bit for each neighbour and prefix: BIRD has shown its route */
+	size_t turn;	       /* whose routes are looked at next, and which prefix is read again */
+	bool configured;       /* the core knows the configuration that runs */
 	bool started, stopped;
 	bool touched; /* facts are to be read again */
 };
@@ -163,6 +165,7 @@ static int shedding_lay_out(struct shedding *s)
 	const struct config *config = *s->config;
 	_cleanup_free_ struct prefix *prefixes = NULL;
 	_cleanup_free_ struct shed_report_prefix *digest = NULL;
+	_cleanup_free_ unsigned char *routes = NULL;
 	_cleanup_free_ size_t *first = NULL;
 	size_t n = 0;
 
@@ -171,7 +174,8 @@ static int shedding_lay_out(struct shedding *s)
 	prefixes = calloc(n + 1, sizeof(*prefixes));
 	digest = calloc(n + 1, sizeof(*digest));
 	first = calloc(config->n_services + 1, sizeof(*first));
-	if (!prefixes || !digest || !first)
+	routes = calloc(n * neighbours_count(s->neighbours) / 8 + 1, 1);
+	if (!prefixes || !digest || !first || !routes)
 		return -ENOMEM;
 	n = 0;
 	for (size_t i = 0; i < config->n_services; i++) {
@@ -185,6 +189,8 @@ static int shedding_lay_out(struct shedding *s)
 	s->prefixes = TAKE_PTR(prefixes);
 	s->digest = TAKE_PTR(digest);
 	s->first = TAKE_PTR(first);
+	free(s->routes);
+	s->routes = TAKE_PTR(routes);
 	s->n_prefixes = n;
 	s->n_services = config->n_services;
 	return 0;
@@ -307,6 +313,65 @@ static void shedding_report(struct shedding *s)
 		log_debug("neighbours: our report could not be renewed: %s", strerror(-error));
 }
 
+/* ---- what BIRD shows of neighbours ---- */
+
+/* The address of "ADDRESS:PORT" or "[ADDRESS]:PORT". */
+static int shedding_address(const char *text, struct address *ret)
+{
+	char copy[ADDRESS_TEXT_MAX + 2];
+	const char *port = text ? strrchr(text, ':') : NULL;
+	size_t n = port ? (size_t)(port - text) : 0;
+
+	if (n == 0 || n >= sizeof(copy))
+		return -EINVAL;
+	(void)snprintf(copy, sizeof(copy), "%.*s", (int)n, text);
+	if (copy[0] == '[' && copy[n - 1] == ']') {
+		copy[n - 1] = '\0';
+		return address_parse(copy + 1, ret, NULL);
+	}
+	return address_parse(copy, ret, NULL);
+}
+
+/* A route that was there and is gone says that its server announces no more, whatever it last said
+ * of itself. One that was never seen says nothing: a router need not show us others' routes. */
+static void shedding_read_routes(struct shedding *s, size_t member)
+{
+	struct neighbours_view view;
+	struct address address;
+
+	neighbours_view(s->neighbours, member, clock_monotime(), &view);
+	if (shedding_address(view.address, &address) < 0)
+		return;
+	for (size_t i = 0; i < s->n_prefixes; i++) {
+		size_t bit = member * s->n_prefixes + i, service, prefix;
+		enum apply_known there;
+
+		shedding_place(s, i, &service, &prefix);
+		there = s->ops.route(s->ops.userdata, service, prefix, &address);
+		if (there == APPLY_YES)
+			s->routes[bit / 8] |= (unsigned char)(1U << bit % 8);
+		if (there != APPLY_UNKNOWN && (s->routes[bit / 8] & 1U << bit % 8))
+			shed_route(s->core, member, i, there == APPLY_YES);
+	}
+}
+
+/* One neighbour and one prefix a second: nobody is in a hurry here. */
+static void shedding_look_around(struct shedding *s)
+{
+	size_t n = neighbours_count(s->neighbours), service, prefix;
+	const struct address *next_hops;
+
+	size_t n_hops = s->ops.next_hops(s->ops.userdata, &next_hops);
+
+	neighbours_found(s->neighbours, next_hops, n_hops);
+	if (n == 0 || s->n_prefixes == 0)
+		return;
+	shedding_read_routes(s, s->turn % n);
+	shedding_place(s, s->turn % s->n_prefixes, &service, &prefix);
+	s->ops.look(s->ops.userdata, service, prefix);
+	s->turn++;
+}
+
 static int shedding_on_timer(sd_event_source *source, uint64_t us, void *userdata)
 {
 	struct shedding *s = userdata;
@@ -319,6 +384,8 @@ static int shedding_on_timer(sd_event_source *source, uint64_t us, void *userdat
 	if (s->configured && monotime_reached(s->report_at, now)) {
 		s->report_at = monotime_add_ms(now, SHEDDING_REPORT_MS);
 		shedding_report(s);
+		if (s->started)
+			shedding_look_around(s);
 	}
 	shedding_arm(s);
 	return 0;
@@ -489,6 +556,7 @@ void shedding_free(struct shedding *s)
 	free(s->prefixes);
 	free(s->digest);
 	free(s->first);
+	free(s->routes);
 	free(s);
 }
 

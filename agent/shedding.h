@@ -10,6 +10,7 @@
  */
 #include <systemd/sd-event.h>
 
+#include "agent/bird/apply.h"
 #include "agent/config/config.h"
 #include "agent/core/shed.h"
 #include "agent/neighbour/neighbour.h"
@@ -30,6 +31,12 @@ struct shedding_ops {
 	void (*own)(void *userdata, struct shed_own *ret, struct message_report *report);
 	/* The load of one prefix, in the unit of shed_own; false: not known. */
 	bool (*load)(void *userdata, size_t service, size_t prefix, uint64_t *ret);
+	/* BIRD: the next hops of others' routes for our prefixes; does that one announce this
+	 * prefix; and the prefix is to be read again. */
+	size_t (*next_hops)(void *userdata, const struct address **ret);
+	enum apply_known (*route)(
+		void *userdata, size_t service, size_t prefix, const struct address *next_hop);
+	void (*look)(void *userdata, size_t service, size_t prefix);
 	/* A prefix is out, or back: the engine is to hear of it, and to decide. */
 	void (*changed)(void *userdata);
 	/* The prefix may leave unhealthy. Before `changed`. */
