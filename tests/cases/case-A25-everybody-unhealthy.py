@@ -68,7 +68,7 @@ def held(site, prefix, names, since):
 def test_all_at_once(site):
     """All five lose it within one second: the floor holds, and says so; it is the others that are missing."""
     site.circle.wait_fresh()
-    wait_started(site, site.started)
+    wait_started(site.started)
     began = fail(site.edges, spread=0.9)
     for prefix in (DNS, DNS6):
         eventually(

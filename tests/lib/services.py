@@ -80,12 +80,13 @@ class Service:
 
 
 class Nsd(Service):
-    """Serves example.net; health.example.net is an A record of it."""
+    """Serves example.net; health.example.net is an A record of it. With `control` it tells its counters."""
 
     name = "nsd"
 
-    def __init__(self, host, addresses=DNS_ADDRESSES):
+    def __init__(self, host, addresses=DNS_ADDRESSES, control=False):
         super().__init__(host)
+        self.control = os.path.join(self.dir, "nsd.ctl")
         self.addresses = addresses
         self.conf = os.path.join(self.dir, "nsd.conf")
         listen = "".join(f"\tip-address: {a}\n" for a in addresses)
@@ -95,7 +96,7 @@ class Nsd(Service):
                 f'server:\n{listen}\tserver-count: 1\n\tusername: ""\n\tchroot: ""\n\tdatabase: ""\n'
                 f'\tzonesdir: "{d}"\n\tpidfile: "{self.pidfile}"\n\txfrdir: "{d}"\n\txfrdfile: "{d}/xfrd.state"\n'
                 f'\tzonelistfile: "{d}/zone.list"\n\trrl-ratelimit: 0\n\tip-transparent: yes\n\tverbosity: 1\n'
-                f'remote-control:\n\tcontrol-enable: no\n'
+                f'remote-control:\n\tcontrol-enable: {"yes" if control else "no"}\n\tcontrol-interface: {self.control}\n'
                 f'zone:\n\tname: example.net\n\tzonefile: "{d}/example.net.zone"\n'
             )
         with open(f"{d}/example.net.zone", "w", encoding="ascii") as f:
@@ -106,6 +107,15 @@ class Nsd(Service):
 
     def argv(self):
         return ["nsd", "-d", "-c", self.conf]
+
+    def queries(self):
+        """How many queries it has had since its start, by its own counter."""
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as sock:
+            sock.settimeout(2)
+            sock.connect(self.control)
+            sock.sendall(b"NSDCT1 stats_noreset\n")
+            text = b"".join(iter(lambda: sock.recv(65536), b"")).decode()
+        return int(next(line for line in text.splitlines() if line.startswith("num.queries=")).split("=")[1])
 
     def answers(self):
         with self.host.inside():

@@ -13,6 +13,7 @@ send to it or all of it at the edge's own interface, and leaves its BGP alone.
 """
 
 import os
+import threading
 import time
 
 from lib.neighbours import PORT, Authority, Node
@@ -22,6 +23,8 @@ from lib.wire import ANNOUNCE, CLOSED, WITHDRAW, normal
 # From the start of an agent until it asks for anything: what it promised in its last life has lapsed
 # (lease and stale_after), and a moment.
 STARTING = 13.5
+
+ANSWER = 121  # bytes on the wire of nsd's answer to client.NAME
 
 
 def address(edge):
@@ -110,9 +113,10 @@ def told(site, prefix, since):
     return "; ".join(f"{t - since:.2f} s {' '.join(sorted(e)) or 'nobody'}" for t, e in history(site, prefix, since))
 
 
-def wait_started(site, started):
-    """Until agents that started at `started` (UNIX seconds) may ask and promise."""
-    until(lambda: time.time() >= started + STARTING, STARTING + 2, "agents have started", every=0.1)
+def wait_started(started, more=0.0):
+    """Until agents that started at `started` (UNIX seconds) may ask and promise, and `more` seconds."""
+    left = STARTING + more
+    until(lambda: time.time() >= started + left, left + 1, "agents have started", every=0.1)
 
 
 def touch(path, there=True):
@@ -121,3 +125,56 @@ def touch(path, there=True):
             pass
     elif os.path.exists(path):
         os.unlink(path)
+
+
+class Gauge(threading.Thread):
+    """The service's own number: how many queries nsd has had in the last seconds, by its own counter, as per
+    cent of its capacity, which a test may change. Written into a file for the agent, as a script would do."""
+
+    SPAN = 3.0  # seconds that it is an average of
+
+    def __init__(self, edge, capacity):
+        super().__init__(daemon=True)
+        self.edge, self.capacity = edge, capacity  # queries a second
+        self.rate = 0.0
+        self.path = edge.host.path("busy")
+        self._end = threading.Event()
+        self._seen = []  # (when, queries)
+        self._write(0)
+        self.start()
+
+    def _write(self, value):
+        Node.replace(self.path, f"{value:.1f}\n".encode())
+
+    def run(self):
+        while not self._end.wait(0.25):
+            try:
+                self._seen.append((time.monotonic(), self.edge.nsd.queries()))
+            except OSError:
+                continue
+            while self._seen[-1][0] - self._seen[0][0] > self.SPAN:
+                self._seen.pop(0)
+            (start, first), (end, last) = self._seen[0], self._seen[-1]
+            if end - start > 1.0:
+                self.rate = (last - first) / (end - start)
+                self._write(100 * self.rate / self.capacity)
+
+    def stop(self):
+        self._end.set()
+        self.join(5)
+
+
+def narrow(edge, queries):
+    """Nothing more than so many answers a second leave this edge; what is too much waits in a short queue.
+    BGP and neighbours are not slowed. None: as wide as ever."""
+    run = edge.host.run
+    if queries is None:
+        run(["tc", "qdisc", "del", "dev", "router", "root"])
+        return
+    rate = f"{int(queries * ANSWER * 8)}bit"
+    run(["tc", "qdisc", "add", "dev", "router", "root", "handle", "1:", "htb", "default", "1", "r2q", "1000"])
+    run(["tc", "class", "add", "dev", "router", "parent", "1:", "classid", "1:1", "htb", "rate", "1gbit"])
+    run(["tc", "class", "add", "dev", "router", "parent", "1:", "classid", "1:2", "htb", "rate", rate, "quantum", "1500", "burst", "1500"])
+    run(["tc", "qdisc", "add", "dev", "router", "parent", "1:2", "pfifo", "limit", "60"])
+    run(["tc", "filter", "add", "dev", "router", "parent", "1:", "protocol", "ip", "u32",
+         "match", "ip", "protocol", "17", "0xff", "match", "ip", "sport", "53", "0xffff", "flowid", "1:2"])
