@@ -8,6 +8,7 @@ room; the clients are served fast again; and when it is well the prefixes return
 
 import time
 
+from lib.agentctl import build_folder
 from lib.case import check, eventually, main
 from lib.dnsperf import Dnsperf, percentile
 from lib.services import Nsd
@@ -57,14 +58,9 @@ def make_site():
 
 
 def count(edge):
-    """The counters that the agent reads."""
-    names = {p: "v4_" + p.replace("/", "_") for p in PREFIXES}
-    lines = ["add table inet redshank"] + [f"add counter inet redshank {n}" for n in names.values()]
-    lines.append("add map inet redshank v4 { type ipv4_addr : counter; flags interval; }")
-    lines.append("add element inet redshank v4 { " + ", ".join(f'{p} : "{n}"' for p, n in names.items()) + " }")
-    lines.append("add chain inet redshank count { type filter hook prerouting priority mangle; policy accept; }")
-    lines.append("add rule inet redshank count counter name ip daddr map @v4")
-    edge.host.run(["nft", "-f", "-"], input="\n".join(lines) + "\n")
+    """The counters that the agent reads: its own script, loaded by nft(8)."""
+    done = edge.host.run([build_folder() + "/redshankd", "-c", edge.agent.conf, "--counters"])
+    edge.host.run(["nft", "-f", "-"], input=done.stdout)
 
 
 def latencies(site, start, end=float("inf")):
