@@ -508,6 +508,7 @@ void status_print(FILE *out, const json_t *document, const struct status_view *v
 	status_print_troubles(out, document, view);
 	print_headline(out, document, view);
 	print_warnings(out, json_object_get(document, "bird"), view);
+	status_print_load(out, document, view);
 	status_print_shed(out, document, view);
 	print_services(out, json_object_get(document, "services"),
 		json_object_get(document, "bird"), view);

@@ -53,6 +53,9 @@ int status_plugin(FILE *out, const json_t *document);
 void status_print_repair(FILE *out, const json_t *service, const struct status_view *view,
 	int64_t now_ms, unsigned indent, bool always);
 
+/* A line about this server's load, where it is measured. load_say.c. */
+void status_print_load(FILE *out, const json_t *document, const struct status_view *view);
+
 /* A line about shedding and one for each neighbour that does not report, where there are
  * neighbours; and the reason of a prefix that is shed. shed_say.c. */
 void status_print_shed(FILE *out, const json_t *document, const struct status_view *view);

@@ -15,8 +15,8 @@
 
 #define NOW 1796008364 /* 2026-11-30T03:12:44Z */
 
-static const char *const names[] = {"ctl-status-quiet", "ctl-status-trouble", "ctl-status-away",
-	"ctl-status-hostile", "ctl-status-refused"};
+static const char *const names[] = {"ctl-status-quiet", "ctl-status-load", "ctl-status-trouble",
+	"ctl-status-away", "ctl-status-hostile", "ctl-status-refused"};
 
 static char *render(const json_t *document, bool colours)
 {

@@ -190,13 +190,18 @@ function flat(value) {
 	if (typeof value !== "object")
 		return typeof value === "number" && !Number.isInteger(value) ? value.toPrecision(3) : String(value);
 	return Array.isArray(value) ? value.map(flat).join(", ") :
-		entries(value).map(([key, inner]) => key.replaceAll("_", " ") + " " + flat(inner)).join(", ");
+		entries(value).map(([key, inner]) => key.replaceAll("_", " ") + " " + measured(key, inner)).join(", ");
+}
+
+/* Parts of a whole come as basis points. */
+function measured(key, value) {
+	return key === "utilisation" && typeof value === "number" ? (value / 100).toFixed(1) + " %" : flat(value);
 }
 
 function showLoad(load) {
 	$("load").hidden = entries(load).length === 0;
 	showFacts($("load-list"), loads,
-		entries(load).map(([key, value]) => [key.replaceAll("_", " "), ["", flat(value)]]));
+		entries(load).map(([key, value]) => [key.replaceAll("_", " "), ["", measured(key, value)]]));
 }
 
 function showNeighbours(all) {
