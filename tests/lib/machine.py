@@ -5,11 +5,13 @@
 
 systemd-nspawn boots the host's own /usr with an empty /etc and /var on tmpfs, in a network
 namespace of the lab; nothing of the host's systemd takes part. Files are handed in as a dict of
-path: text. What boots, writes and starts in there ends with the lab (guardian.py).
+path: text. reboot() boots it anew: of what was written only the `kept` folders are left. What boots, writes and starts in there ends with the lab (guardian.py).
 """
 
 import contextlib
 import os
+import select
+import signal
 import subprocess
 
 from lib.netns import Cannot, Lab, Process, find
@@ -32,9 +34,10 @@ def root_is_a_mount():
 
 class Machine:
     """`files`: text by absolute path in the machine, read-only there. `binds`: (host, machine) paths.
+    `kept`: folders of the machine that are still there after a reboot, as on a disk.
     `tree`: a Debian of its own instead of the host's /usr; what is changed in there is forgotten."""
 
-    def __init__(self, files=None, binds=(), lab=None, tree=None):
+    def __init__(self, files=None, binds=(), lab=None, tree=None, kept=()):
         if not find("systemd-nspawn"):
             raise Cannot("not installed: systemd-container")
         if not root_is_a_mount():
@@ -45,7 +48,7 @@ class Machine:
         self.lab = lab or Lab()
         self.host = self.lab.host("machine")
         self.name = self.lab.id
-        self.leader = None
+        self.leader = self.leader_fd = None
         self.root = [f"--directory={tree}", "--volatile=overlay"] if tree else ["--directory=/", "--volatile=yes"]
         for hierarchy in HIERARCHIES:
             self.lab.cgroup(os.path.join(hierarchy, self.name))
@@ -56,16 +59,20 @@ class Machine:
                 f.write(text)
             os.chmod(source, 0o644)
             binds.append((source, path))
-        self._boot(binds)
+        self.binds = [f"--bind-ro={source}:{target}" for source, target in binds]
+        for n, path in enumerate(kept):
+            os.mkdir(self.host.path(f"kept-{n}"))
+            self.binds.append(f"--bind={self.host.path(f'kept-{n}')}:{path}")
+        self._boot()
 
-    def _boot(self, binds):
+    def _boot(self, wants=()):
         groups = [os.path.join(h, self.name, "cgroup.procs") for h in HIERARCHIES]
         enter = "for group; do [ \"$group\" = -- ] && break; echo $$ >\"$group\"; shift; done; shift; exec \"$@\""
         nspawn = [
             "systemd-nspawn", "--boot", "--quiet", "--register=no", "--keep-unit", "--console=pipe",
             f"--machine={self.name}", *self.root,
             f"--network-namespace-path={self.host.netns}", "--capability=CAP_NET_ADMIN",
-            *[f"--bind-ro={source}:{target}" for source, target in binds], *BOOT,
+            *self.binds, *BOOT, *[f"systemd.wants={unit}" for unit in wants],
         ]
         self.process = Process(["sh", "-c", enter, "sh", *groups, "--", *nspawn], self.host.path("boot.log"))
         until(self._booted, 30, lambda: f"basic.target in the container\n{self.process_log()}")
@@ -87,11 +94,21 @@ class Machine:
     def _booted(self):
         if not self.process.alive():
             raise AssertionError(f"the container ended:\n{self.process_log()}")
-        self.leader = self._find_leader()
+        self.leader = self.leader or self._find_leader()
         if not self.leader:
             return False
+        if self.leader_fd is None:
+            self.leader_fd = os.pidfd_open(self.leader)
         done = self.run(["systemctl", "is-active", "basic.target"], check=False)
         return done.stdout.strip() == "active"
+
+    def reboot(self, wants=(), cut=False):
+        """Shuts down and boots anew, with these units as if they were enabled; `cut`: the power goes."""
+        if not cut:
+            self.systemctl("poweroff", check=False)
+            until(lambda: not self.process.alive(), 60, lambda: f"the machine is off\n{self.process_log()}")
+        self._off()
+        self._boot(wants)
 
     def argv(self, argv):
         return ["nsenter", "-t", str(self.leader), "-a", "--", *argv]
@@ -120,12 +137,21 @@ class Machine:
     def journal(self, unit):
         return self.run(["journalctl", "--no-pager", "-o", "cat", "-u", unit], check=False).stdout
 
-    def close(self):
+    def _off(self):
         if self.process.alive():
             self.process.kill()
+        if self.leader_fd is not None:  # outlives an nspawn that was killed; everything inside ends with it
+            with contextlib.suppress(ProcessLookupError):
+                signal.pidfd_send_signal(self.leader_fd, signal.SIGKILL)
+            until(lambda: select.select([self.leader_fd], [], [], 0)[0], 20, "the machine's systemd is gone")
+            os.close(self.leader_fd)
+        self.leader = self.leader_fd = None
         for left in (f"propagate/{self.name}", f"unix-export/{self.name}"):
             with contextlib.suppress(OSError):  # nspawn's own, empty, and only there if it was killed
                 os.rmdir(os.path.join("/run/systemd/nspawn", left))
+
+    def close(self):
+        self._off()
         if self.own_lab:
             self.lab.close()
 
