@@ -21,6 +21,7 @@
 #include "agent/base/printable.h"
 #include "agent/system/log.h"
 #include "probes/child.h"
+#include "probes/secrets.h"
 
 #define HOOKS_PRIORITY SD_EVENT_PRIORITY_IDLE
 #define HOOKS_TEXT_MAX 6144 /* of one event: the prefixes are half of it */
@@ -226,6 +227,7 @@ static void first_line(const struct hooks_place *p, char line[HOOKS_LINE_MAX])
 	const char *text = child_first_line(&p->child, "", &n);
 
 	(void)printable_copy(line, HOOKS_LINE_MAX, text, n);
+	secrets_mask_urls(line);
 }
 
 static void place_leave(struct hooks_place *p)

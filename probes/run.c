@@ -339,8 +339,10 @@ void probe_report(struct probe *p, enum check_outcome outcome, const char *reaso
 		n = 0;
 	if ((size_t)n >= sizeof(raw))
 		n = sizeof(raw) - 1;
-	if (n > 0 && p->settings) {
-		secrets_mask(p->type->settings, p->settings, raw);
+	if (n > 0) {
+		secrets_mask_urls(raw);
+		if (p->settings)
+			secrets_mask(p->type->settings, p->settings, raw);
 		n = (int)strlen(raw);
 	}
 	(void)printable_copy(report.reason, sizeof(report.reason), raw, (size_t)n);

@@ -86,6 +86,25 @@ static void mask_item(char *text, const char *value)
 		mask_value(text, equals + 1);
 }
 
+/* RFC 3986, 3.2: the authority ends at the path, the query or the fragment; in a text, with the
+ * word. */
+void secrets_mask_urls(char *text)
+{
+	for (char *user = strstr(text, "://"); user; user = strstr(user, "://")) {
+		size_t n, stars;
+
+		user += strlen("://");
+		n = strcspn(user, "/?#\"'<> \t\r\n");
+		while (n > 0 && user[n - 1] != '@') /* the last @: a password may hold others */
+			n--;
+		if (n < 2)
+			continue;
+		stars = n - 1 < strlen(MASK) ? n - 1 : strlen(MASK);
+		memmove(user + stars, user + n - 1, strlen(user + n - 1) + 1);
+		memcpy(user, MASK, stars);
+	}
+}
+
 void secrets_mask(const struct schema *schema, const void *settings, char *text)
 {
 	for (const struct schema_key *key = schema->keys; key->name; key++) {

@@ -15,6 +15,9 @@
  */
 void secrets_mask(const struct schema *schema, const void *settings, char *text);
 
+/* Puts *** in place of user and password of each URL in the text. In place, and never longer. */
+void secrets_mask_urls(char *text);
+
 /* A check with headers, with something to send, or with a variable whose name sounds like a
  * secret's.
  */

@@ -87,6 +87,31 @@ def test_files(site):
     check(seen["homes"] == {"/home": "EACCES", "/root": "EACCES"}, "no homes", seen["homes"])
 
 
+def test_modes(site):
+    """What the agent writes: its modes, and that neither BIRD's user nor members of the group may write there."""
+    site.machine.run([site.ctl, "drain", "caged", "--for", "1s"])  # so that there is a state file
+    wanted = {
+        "/run/redshank": "755 redshank:redshank", "/run/redshank/bird": "2750 redshank:bird",
+        "/run/redshank/bird/dns.conf": "640 redshank:bird", "/run/redshank/bird/.dns.conf.withdrawn": "640 redshank:bird",
+        "/run/redshank/bird/.deadman": "640 redshank:bird", "/run/redshank/status.sock": "660 redshank:redshank",
+        "/var/lib/redshank": "750 redshank:redshank", "/var/lib/redshank/state.json": "640 redshank:redshank",
+    }
+    seen = site.machine.run(["stat", "-c", "%n=%a %U:%G", *wanted]).stdout.splitlines()
+    check(dict(line.split("=", 1) for line in seen) == wanted, "modes and owners", seen)
+    everything = site.machine.run(["find", "/run/redshank", "/var/lib/redshank", "-perm", "/0022", "!", "-type", "s"]).stdout
+    check(everything == "", "nobody else may write to anything", everything)
+    plant = "for d in /run/redshank /run/redshank/bird /var/lib/redshank; do ln -s /etc/passwd $d/.dns.conf.new; " \
+        "ln $d/.deadman $d/x; rm -f $d/dns.conf $d/state.json; true >>$d/state.json; done 2>/dev/null; " \
+        "cat /run/redshank/bird/dns.conf >/dev/null && echo reads"
+    for user, reads in (("bird", "reads\n"), ("alice", ""), ("bob", "")):
+        done = site.machine.run(as_user(user, "sh", "-c", plant), check=False)
+        check(done.stdout == reads, f"{user} plants nothing, and reads {reads or 'nothing'!r}", done.stdout)
+    now = site.machine.run(["find", "/run/redshank", "/var/lib/redshank", "!", "-user", "redshank"]).stdout
+    check(now == "", "nothing of somebody else is there", now)
+    again = site.machine.run(["stat", "-c", "%n=%a %U:%G", *wanted]).stdout.splitlines()
+    check(again == seen, "and everything is as it was", again)
+
+
 def test_privileges(site):
     """No capability, no way to one, no other kinds of sockets, no look into others: each is refused by the kernel."""
     seen = told(site)

@@ -631,6 +631,14 @@ START_TEST (stale_dot_file) {
 	ck_assert_int_eq(fragment_write(folder_fd, "dns", "x\n", 2), 0);
 	assert_content("x\n");
 	ck_assert_str_eq(names_in_folder(), "dns.conf ");
+	/* Another name of a file: that file is not written. */
+	ck_assert_int_eq(renameat(folder_fd, "dns.conf", folder_fd, "other"), 0);
+	ck_assert_int_eq(linkat(folder_fd, "other", folder_fd, ".dns.conf.new", 0), 0);
+	ck_assert_int_eq(linkat(folder_fd, "other", folder_fd, "dns.conf", 0), 0);
+	ck_assert_int_eq(fragment_write(folder_fd, "dns", "longer\n", 7), 0);
+	assert_content("longer\n");
+	ck_assert_int_eq(renameat(folder_fd, "other", folder_fd, "dns.conf"), 0);
+	assert_content("x\n");
 	ck_assert_int_eq(fragment_remove(folder_fd, "dns"), 0);
 }
 END_TEST

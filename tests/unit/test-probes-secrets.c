@@ -56,6 +56,27 @@ START_TEST (what_is_left) {
 }
 END_TEST
 
+static const struct {
+	const char *text, *left;
+} urls[] = {
+	{"no url", "no url"},
+	{"http://192.0.2.80/a@b", "http://192.0.2.80/a@b"},
+	{"get http://admin:hunter2@192.0.2.80/ failed", "get http://***@192.0.2.80/ failed"},
+	{"http://a:p@ss@x http://b:c@y", "http://***@x http://***@y"},
+	{"ftp://u@x", "ftp://*@x"},
+	{"ftp://@x and ://", "ftp://@x and ://"},
+	{"\"https://u:pw\" a@b", "\"https://u:pw\" a@b"},
+};
+
+START_TEST (what_is_left_of_urls) {
+	char text[256];
+
+	(void)snprintf(text, sizeof(text), "%s", urls[_i].text);
+	secrets_mask_urls(text);
+	ck_assert_str_eq(text, urls[_i].left);
+}
+END_TEST
+
 START_TEST (names) {
 	ck_assert(secrets_is_name("API_TOKEN"));
 	ck_assert(secrets_is_name("db-password"));
@@ -84,6 +105,7 @@ int main(void)
 	int failed;
 
 	tcase_add_loop_test(tc, what_is_left, 0, (int)(sizeof(rows) / sizeof(rows[0])));
+	tcase_add_loop_test(tc, what_is_left_of_urls, 0, (int)(sizeof(urls) / sizeof(urls[0])));
 	tcase_add_test(tc, names);
 	tcase_add_test(tc, where_secrets_are);
 	suite_add_tcase(suite, tc);
