@@ -40,8 +40,8 @@ def serve(site):
         8004: lambda c: answer(c, 302, "", "Location: http://192.0.2.81/" + header_of(c, "cookie")),
         8005: lambda c: c.sendall(header_of(c, "authorization").encode() + b"\r\n\r\n"),
         8008: lambda c: c.recv(100) and c.sendall(b"HTTP/1.1 400 no TLS here\r\n\r\n"),
-        8006: lambda c: c.sendall(b"-ERR no\r\n"),
-        8007: lambda c: c.sendall(f"-ERR see ftp://root:{URL}@192.0.2.9/\r\n".encode()),
+        8006: lambda c: c.recv(100) and c.sendall(b"-ERR no\r\n"),
+        8007: lambda c: c.recv(100) and c.sendall(f"-ERR see ftp://root:{URL}@192.0.2.9/\r\n".encode()),
     }
     return [Fake(host, WEB, port, part) for port, part in parts.items()]
 
@@ -171,7 +171,7 @@ def test_broken_around_secrets(site):
 def test_crash(site):
     """What a crash leaves in the log holds none. (That no core is written: systemd/security.py.)"""
     agent = site.edges[0].agent
-    agent.send_signal(signal.SIGSEGV)
+    agent.send_signal(signal.SIGABRT)
     eventually(lambda: not agent.process.alive(), what="it is gone")
     text = agent.text()
     check(MARK not in text, "the log", text[-500:])

@@ -68,7 +68,7 @@ def came_back(site, cut):
     begun = time.time()
     site.machine.systemctl("start", "nsd.service")
     site.wait_announced(DNS, "edge1")
-    first = site.wire.since(off, "edge1", DNS, (ANNOUNCE,))[0]
+    first = site.wire.wait_announce("edge1", DNS, since=off)
     check(first.time >= begun, "not before its service ran", first, begun)
     check(first.med == 77, "and with the weight that was given, at once", first)
     site.wait_announced(DNS6, "edge1")
