@@ -8,6 +8,9 @@
  * cool and has room, so that whoever may ask does ask; whoever decides is hot and whoever is asked
  * is not. Only the promises themselves stand between the servers and the floor.
  *
+ * In the narrow world each server knows of no more others than the floor, in a ring, and asks
+ * nobody else: the fewest promises that can be.
+ *
  * After every event it must hold that
  *   S1  no fewer servers than the floor are willing to announce the prefix
  *   S2  what a receiver has promised, with its load, is within what it accepts
@@ -18,7 +21,7 @@
  * another tick.
  *
  *   model [--servers N] [--floor N] [--ticks N] [--crashes N] [--sick N] [--delay N] [--wanters N]
- *   model --all, --quick        those of the test suite; those that are done in a second
+ * [--narrow] model --all, --quick        those of the test suite; those that are done in a second
  *   With REDSHANK_LONG in the environment --all does more.
  */
 #include <assert.h>
@@ -42,6 +45,8 @@
 struct bounds {
 	size_t n;
 	unsigned floor, ticks, crashes, sick, delay, wanters; /* wanters: the others only receive */
+	bool narrow; /* each sees only the `floor` servers after it, so that it needs the fewest
+			promises */
 };
 
 enum kind { KIND_POST, KIND_ANSWER, KIND_DELETE };
@@ -383,7 +388,7 @@ static void agent_facts(size_t i, uint64_t load)
 /* Every neighbour is healthy, cool and has room, whatever is true. */
 static void agent_lies(size_t i)
 {
-	const struct shed_report_prefix prefixes[] = {
+	struct shed_report_prefix prefixes[] = {
 		{0, 2000, SHED_STATE_HEALTHY}, {0, 0, SHED_STATE_HEALTHY}};
 	struct shed_report report = {
 		.valid = true,
@@ -394,8 +399,13 @@ static void agent_lies(size_t i)
 		.prefixes = prefixes,
 	};
 
-	for (size_t j = 0; j + 1 < bounds.n; j++)
+	for (size_t j = 0; j + 1 < bounds.n; j++) {
+		size_t after = (neighbour_server(i, j) + bounds.n - i) % bounds.n;
+
+		prefixes[PREFIX].state =
+			bounds.narrow && after > bounds.floor ? SHED_STATE_OUT : SHED_STATE_HEALTHY;
 		shed_report(agents[i], j, &report, now_of(), now_of());
+	}
 }
 
 static size_t neighbour_index(size_t i, size_t other)
@@ -738,13 +748,15 @@ static bool run(const struct bounds *b)
 	assert(snapshots);
 	seen_add(digest());
 	good = search(0);
-	printf("%zu servers (%u want), floor %u, %u ticks, delay %u, %u crashes, %u failures: %zu "
+	printf("%zu servers (%u want), floor %u%s, %u ticks, delay %u, %u crashes, %u failures: "
+	       "%zu "
 	       "states, "
 	       "%llu events, "
 	       "depth %zu, %llu times out, %llu times left: %s\n",
-		bounds.n, bounds.wanters, bounds.floor, bounds.ticks, bounds.delay, bounds.crashes,
-		bounds.sick, seen.n, (unsigned long long)n_events, deepest,
-		(unsigned long long)n_outs, (unsigned long long)n_lefts, good ? "holds" : "BROKEN");
+		bounds.n, bounds.wanters, bounds.floor, bounds.narrow ? " narrow" : "",
+		bounds.ticks, bounds.delay, bounds.crashes, bounds.sick, seen.n,
+		(unsigned long long)n_events, deepest, (unsigned long long)n_outs,
+		(unsigned long long)n_lefts, good ? "holds" : "BROKEN");
 	fflush(stdout);
 	for (size_t i = 0; i < bounds.n; i++) {
 		shed_free(agents[i]);
@@ -761,25 +773,30 @@ static bool run(const struct bounds *b)
 int main(int argc, char **argv)
 {
 	static const struct bounds all[] = {
-		/* servers, floor, ticks, crashes, failures, delay, wanters */
-		{2, 1, 9, 2, 0, 2, 2},
-		{2, 1, 8, 1, 2, 1, 2},
-		{3, 2, 6, 0, 0, 1, 3},
-		{3, 1, 6, 0, 0, 1, 3},
-		{3, 2, 4, 1, 0, 1, 3},
-		{3, 2, 3, 0, 1, 1, 3},
-		{4, 3, 4, 0, 0, 1, 2},
+		/* servers, floor, ticks, crashes, failures, delay, wanters, narrow */
+		{2, 1, 9, 2, 0, 2, 2, false},
+		{2, 1, 8, 1, 2, 1, 2, false},
+		{3, 2, 6, 0, 0, 1, 3, false},
+		{3, 1, 6, 0, 0, 1, 3, false},
+		{3, 2, 4, 1, 0, 1, 3, false},
+		{3, 2, 3, 0, 1, 1, 3, false},
+		{4, 3, 4, 0, 0, 1, 2, false},
+		{3, 1, 8, 1, 0, 1, 3, true},
+		{3, 1, 5, 0, 2, 1, 3, true},
+		{4, 1, 4, 0, 0, 1, 4, true},
 	};
 	static const struct bounds longer[] = {
-		{3, 2, 8, 1, 0, 1, 3}, /* a gigabyte of states at most */
-		{3, 1, 8, 1, 0, 1, 3},
-		{3, 1, 5, 0, 1, 1, 3},
-		{4, 3, 6, 1, 0, 1, 2},
+		{3, 2, 8, 1, 0, 1, 3, false}, /* a gigabyte of states at most */
+		{3, 1, 8, 1, 0, 1, 3, false},
+		{3, 1, 5, 0, 1, 1, 3, false},
+		{4, 3, 6, 1, 0, 1, 2, false},
 	};
 	static const struct bounds quick[] = {
-		{2, 1, 7, 1, 0, 1, 2},
-		{2, 1, 6, 1, 1, 1, 2},
-		{3, 2, 3, 0, 0, 1, 3},
+		{2, 1, 7, 1, 0, 1, 2, false},
+		{2, 1, 6, 1, 1, 1, 2, false},
+		{3, 2, 3, 0, 0, 1, 3, false},
+		{3, 1, 5, 1, 0, 1, 3, true},
+		{3, 1, 4, 0, 1, 1, 3, true},
 	};
 	static const struct option longs[] = {
 		{"servers", required_argument, NULL, 's'},
@@ -789,6 +806,7 @@ int main(int argc, char **argv)
 		{"delay", required_argument, NULL, 'd'},
 		{"wanters", required_argument, NULL, 'w'},
 		{"sick", required_argument, NULL, 'k'},
+		{"narrow", no_argument, NULL, 'n'},
 		{"all", no_argument, NULL, 'a'},
 		{"quick", no_argument, NULL, 'q'},
 		{NULL, 0, NULL, 0},
@@ -813,6 +831,8 @@ int main(int argc, char **argv)
 			one.wanters = value;
 		else if (c == 'k')
 			one.sick = value;
+		else if (c == 'n')
+			one.narrow = true;
 		else if (c == 'a')
 			is_all = true;
 		else if (c == 'q')
