@@ -107,6 +107,12 @@ static int error_of(const struct nlmsghdr *h)
 	return error < 0 ? error : -EBADMSG;
 }
 
+/* libmnl takes a length above INT_MAX for a negative one, and so for one that fits. */
+static bool message_fits(const struct nlmsghdr *h, int left)
+{
+	return left >= (int)sizeof(*h) && h->nlmsg_len <= (uint32_t)left && mnl_nlmsg_ok(h, left);
+}
+
 int nft_parse(
 	const void *bytes, size_t n, uint32_t sequence, nft_counter_fn counter, void *userdata)
 {
@@ -114,7 +120,7 @@ int nft_parse(
 	int left = (int)n;
 	bool interrupted = false;
 
-	for (; mnl_nlmsg_ok(h, left); h = mnl_nlmsg_next(h, &left)) {
+	for (; message_fits(h, left); h = mnl_nlmsg_next(h, &left)) {
 		if (h->nlmsg_seq != sequence)
 			continue;
 		interrupted = interrupted || (h->nlmsg_flags & NLM_F_DUMP_INTR);

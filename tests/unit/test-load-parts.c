@@ -266,6 +266,8 @@ START_TEST (counters_of_nftables) {
 	ck_assert_int_eq(nft_parse(buf, n, 6, on_counter, &s), 1); /* of another dump */
 	for (size_t cut = 1; cut < n; cut++)
 		ck_assert_int_eq(nft_parse(buf, cut, 5, on_counter, &s), -EBADMSG);
+	((struct nlmsghdr *)buf)->nlmsg_len = 0xfffffff0;
+	ck_assert_int_eq(nft_parse(buf, n, 5, on_counter, &s), -EBADMSG);
 	n = put_object(buf, "other", NFT_OBJECT_COUNTER, 5, true);
 	ck_assert_int_eq(nft_parse(buf, n, 5, on_counter, &s), 1);
 	n = put_object(buf, "redshank", NFT_OBJECT_QUOTA, 5, true);
