@@ -199,7 +199,8 @@ static void say_error(const struct text *t, const json_error_t *e, size_t end,
 
 	(void)snprintf(ret, JSON_ERROR_TEXT_LENGTH + 32, "%s", e->text);
 	if (near && (quoted || isalpha((unsigned char)near[7])) && !is_key(t, end))
-		strcpy(ret + (near - e->text), quoted ? " near a string" : " near a word");
+		(void)snprintf(ret + (near - e->text), sizeof(" near a string"), "%s",
+			quoted ? " near a string" : " near a word");
 }
 
 static void report_jansson(const struct text *t, const json_error_t *e)

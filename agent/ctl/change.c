@@ -135,8 +135,7 @@ enum command_exit change_tell(
 	size_t i;
 
 	if (json && (done || error)) {
-		(void)(json_dumpf(answer, out, JSON_INDENT(2) | JSON_ENSURE_ASCII) == 0 &&
-			fputc('\n', out) >= 0);
+		(void)(text_put_json(out, answer, JSON_INDENT(2)) && fputc('\n', out) >= 0);
 		return done ? COMMAND_OK : COMMAND_REFUSED;
 	}
 	if (done) {

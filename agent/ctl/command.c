@@ -120,8 +120,7 @@ static int run_status(const struct command_options *options, int argc, char **ar
 	if (options->plugin)
 		code = status_plugin(stdout, document);
 	else if (options->json)
-		(void)(json_dumpf(document, stdout, JSON_INDENT(2) | JSON_ENSURE_ASCII) == 0 &&
-			puts("") >= 0);
+		(void)(text_put_json(stdout, document, JSON_INDENT(2)) && puts("") >= 0);
 	else
 		status_print(stdout, document, &view);
 	json_decref(document);
@@ -157,8 +156,7 @@ static int run_explain(const struct command_options *options, int argc, char **a
 	if (!document)
 		return complain(COMMAND_REFUSED, "%s", error.text);
 	if (options->json)
-		(void)(json_dumpf(document, stdout, JSON_INDENT(2) | JSON_ENSURE_ASCII) == 0 &&
-			puts("") >= 0);
+		(void)(text_put_json(stdout, document, JSON_INDENT(2)) && puts("") >= 0);
 	else
 		explain_print(stdout, document, &view);
 	json_decref(document);
@@ -511,8 +509,7 @@ static void tell_as_json(char *text)
 		(void)json_array_append_new(problems, json_string(line));
 	}
 	if (json_object_size(object) > 0)
-		(void)(json_dumpf(object, stdout, JSON_INDENT(2) | JSON_ENSURE_ASCII) == 0 &&
-			fputc('\n', stdout) >= 0);
+		(void)(text_put_json(stdout, object, JSON_INDENT(2)) && fputc('\n', stdout) >= 0);
 }
 
 int command_run(int argc, char **argv)

@@ -100,7 +100,7 @@ void events_print(FILE *out, const json_t *event, bool colours)
 
 void events_print_json(FILE *out, const json_t *event)
 {
-	(void)json_dumpf(event, out, JSON_ENSURE_ASCII);
+	(void)text_put_json(out, event, 0);
 	(void)fputc('\n', out);
 }
 

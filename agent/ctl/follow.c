@@ -43,7 +43,7 @@ static void say(struct follow *f, const char *format, ...)
 	if (f->options->json) {
 		json_auto_t *line = json_pack("{s:s%}", "error", text, strlen(text));
 
-		(void)(line && json_dumpf(line, f->out, JSON_COMPACT | JSON_ENSURE_ASCII) == 0 &&
+		(void)(line && text_put_json(f->out, line, JSON_COMPACT) &&
 			fputc('\n', f->out) >= 0 && fflush(f->out) == 0);
 		return;
 	}

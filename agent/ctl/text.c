@@ -139,6 +139,21 @@ void text_put_wrapped(
 	put_wrapped_escaped(out, colours, colour, indent, escaped);
 }
 
+static int put_json_bytes(const char *bytes, size_t n, void *userdata)
+{
+	FILE *out = userdata;
+
+	for (size_t i = 0; i < n; i++)
+		if (bytes[i] == 0x7f ? fputs("\\u007f", out) < 0 : fputc(bytes[i], out) == EOF)
+			return -1;
+	return 0;
+}
+
+bool text_put_json(FILE *out, const json_t *value, size_t flags)
+{
+	return json_dump_callback(value, put_json_bytes, out, flags | JSON_ENSURE_ASCII) == 0;
+}
+
 void text_put_labelled(
 	FILE *out, bool colours, const char *label, enum text_colour colour, const char *s)
 {

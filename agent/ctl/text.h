@@ -5,6 +5,7 @@
  * Whatever the agent tells may come from a stranger (an exec check's output, BIRD's messages): it
  * passes text_escape() before it meets a terminal.
  */
+#include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -44,6 +45,11 @@ void text_put_wrapped(
 /* The same with a label before the first line, all lines behind the longest of the labels. */
 void text_put_labelled(
 	FILE *out, bool colours, const char *label, enum text_colour colour, const char *s);
+
+/* A value as JSON for programs that, unlike jansson's own, holds no byte that a terminal would take
+ * for more than a letter: ASCII, and DEL as \u007f. `flags` are jansson's. False where `out` fails.
+ */
+bool text_put_json(FILE *out, const json_t *value, size_t flags);
 
 /* Never NULL: exits with a message when there is no memory. */
 void *text_allocate(size_t size);

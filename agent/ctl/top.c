@@ -347,7 +347,7 @@ int top_run_json(const char *socket_path, struct error *ret_error)
 			line = json_incref(l.document);
 		else
 			line = json_pack("{s:s}", "error", l.error.text);
-		if (!line || json_dumpf(line, stdout, JSON_COMPACT | JSON_ENSURE_ASCII) < 0 ||
+		if (!line || !text_put_json(stdout, line, JSON_COMPACT) ||
 			fputc('\n', stdout) < 0 || fflush(stdout) != 0) {
 			json_decref(l.document);
 			return error_set_errno(ret_error, EIO, "standard output");

@@ -163,6 +163,22 @@ START_TEST (as_a_line) {
 }
 END_TEST
 
+/* The agent writes DEL as an escape, jansson does not. */
+START_TEST (as_json) {
+	json_t *event = json_loads("{\"text\": \"a\\u007fb\\u001b\u00e9\"}", 0, NULL);
+	char *text = NULL;
+	size_t n = 0;
+	FILE *f = open_memstream(&text, &n);
+
+	ck_assert_ptr_nonnull(event);
+	events_print_json(f, event);
+	ck_assert_int_eq(fclose(f), 0);
+	ck_assert_str_eq(text, "{\"text\": \"a\\u007fb\\u001B\\u00E9\"}\n");
+	free(text);
+	json_decref(event);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("ctl-events");
@@ -177,6 +193,7 @@ int main(void)
 	tcase_add_test(c, a_line_without_end);
 	tcase_add_loop_test(c, who_is_concerned, 0, ELEMENTSOF(filtered));
 	tcase_add_loop_test(c, as_a_line, 0, ELEMENTSOF(printed));
+	tcase_add_test(c, as_json);
 	suite_add_tcase(suite, c);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_NORMAL);
