@@ -243,7 +243,7 @@ int syntax_parse(const char *name, const char *data, size_t length, unsigned dep
 	json_t **ret, struct problems *problems)
 {
 	const struct text t = {.name = name, .data = data, .length = length, .problems = problems};
-	json_error_t e;
+	json_error_t e = {0}; /* jansson sets no code where memory ends */
 	json_t *tree;
 
 	if (refuse_early(&t, depth_max))

@@ -37,7 +37,7 @@ static bool is_text(const json_t *object, const char *key, const char *text)
 
 json_t *status_parse(const char *body, size_t length, struct error *ret_error)
 {
-	json_error_t error;
+	json_error_t error = {0};
 	json_t *document = json_loadb(body, length, JSON_REJECT_DUPLICATES, &error);
 	json_int_t format = json_integer_value(json_object_get(document, "format"));
 

@@ -264,7 +264,7 @@ int number_open(struct number_text *t, enum config_format format, const char *te
 	struct error *ret_error)
 {
 	struct number_text opened = {.format = format, .text = text, .length = length};
-	json_error_t error;
+	json_error_t error = {0};
 
 	if (memchr(text, '\0', length))
 		return error_set(ret_error, EBADMSG, "a NUL byte in it");

@@ -46,12 +46,13 @@ void message_report_free(struct message_report *r)
 static json_t *read_object(const char *text, size_t n, int *ret_r, struct error *ret_error)
 {
 	char what[JSON_ERROR_TEXT_LENGTH + 16];
-	json_error_t e;
+	json_error_t e = {0};
 	json_t *object = json_loadb(text, n, JSON_REJECT_DUPLICATES, &e);
 
 	if (json_is_object(object))
 		return object;
-	if (!object && json_error_code(&e) == json_error_out_of_memory) {
+	/* Where jansson cannot allocate it often says nothing at all. */
+	if (!object && (json_error_code(&e) == json_error_out_of_memory || e.text[0] == '\0')) {
 		*ret_r = error_set_errno(ret_error, ENOMEM, "message");
 		return NULL;
 	}

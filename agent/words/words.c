@@ -220,11 +220,15 @@ static int words_read_list(
 
 static int words_parse(struct words *w, const char *text, size_t n, struct error *ret_error)
 {
-	json_error_t json_error;
+	json_error_t json_error = {0};
 	json_auto_t *root = json_loadb(text, n, JSON_REJECT_DUPLICATES, &json_error);
 	size_t known = 1;
 	int r = 0;
 
+	/* Where jansson cannot allocate it often says nothing at all. */
+	if (!root && (json_error_code(&json_error) == json_error_out_of_memory ||
+			     json_error.text[0] == '\0'))
+		return error_set_errno(ret_error, ENOMEM, "read");
 	if (!root)
 		return error_set(
 			ret_error, EINVAL, "line %d: %s", json_error.line, json_error.text);
@@ -293,6 +297,8 @@ int words_load(struct words *w, const char *path, struct error *ret_error)
 	free(w->items);
 	w->items = NULL;
 	w->n = 0;
+	if (r == -ENOMEM) /* our own trouble: the file is as good as it was */
+		return error_set(ret_error, ENOMEM, "%s: %s", path, error.text);
 	if (snprintf(bad, sizeof(bad), "%s.bad", path) >= (int)sizeof(bad) || rename(path, bad) < 0)
 		return error_set(ret_error, -r,
 			"%s: %s; it could not be kept aside: the next word overwrites it", path,

@@ -72,7 +72,7 @@ static void render_list(const struct config *config)
 	int r;
 
 	buffer_init(&out, 1U << 24);
-	r = deadman_render(config, &out);
+	r = deadman_render(config, NULL, 0, &out);
 	assert(r == 0 || r == -EINVAL);
 	if (r < 0)
 		return;

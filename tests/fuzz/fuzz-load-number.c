@@ -59,7 +59,7 @@ static void on_counter(void *userdata, const char *name, uint64_t packets, uint6
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	_cleanup_free_ char *text = malloc(size + 1); /* aligned, and no byte more than is said */
+	_cleanup_free_ char *text = malloc(size ? size : 1); /* aligned, and no byte more than is said */
 	uint32_t sequence = 0;
 
 	if (size == 0 || !text)

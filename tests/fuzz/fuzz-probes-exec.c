@@ -23,7 +23,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct exec_settings settings = {0};
 	_cleanup_free_ struct exec *e = NULL;
-	struct probe p = {.settings = &settings, .report = on_report};
+	struct probe p = {.type = &probe_type_exec, .settings = &settings, .report = on_report};
 	siginfo_t info = {0};
 	bool good;
 

@@ -56,6 +56,15 @@ static void redirect(const char *location)
 	}
 }
 
+/* As the table of keys lets it pass, before anything is made of it. */
+static bool may_be(const char *name, const char *text)
+{
+	for (const struct schema_key *key = http_schema.keys; key->name; key++)
+		if (strcmp(key->name, name) == 0)
+			return !key->form || !key->form(text);
+	abort();
+}
+
 static void target(const char *url, const char *host)
 {
 	struct http_settings s = {.url = (char *)url,
@@ -64,9 +73,13 @@ static void target(const char *url, const char *host)
 		.body_limit = 64};
 	struct http_target t = {0};
 	struct error error = {""};
+	int r;
 
-	if (http_target_init(&t, &s, &error) < 0) {
-		assert(error.text[0]);
+	if (!may_be("url", url) || (host[0] && !may_be("host", host)))
+		return;
+	r = http_target_init(&t, &s, &error);
+	if (r < 0) {
+		assert(r == -EINVAL && error.text[0]);
 		return;
 	}
 	assert(t.url && t.name && t.peer);
@@ -80,7 +93,7 @@ static enum check_outcome judged(
 {
 	size_t size = s->expect.body_regex ? HTTP_REGEX_BYTES : SHOWN_BYTES;
 	struct http *h = calloc(1, sizeof(*h) + size);
-	struct probe p = {.settings = s, .state = h, .report = on_report};
+	struct probe p = {.type = &probe_type_http, .settings = s, .state = h, .report = on_report};
 	bool stopped = false;
 
 	assert(h);
