@@ -468,9 +468,8 @@ static bool prefix_ask(struct inventory_prefix *p, bool asks, struct monotime no
 }
 
 static struct prefix_facts prefix_gather(const struct engine *e, const struct inventory_service *s,
-	struct inventory_prefix *p, struct monotime now)
+	struct inventory_prefix *p, bool leaves, struct monotime now)
 {
-	bool leaves = e->stopping || p->word == PREFIX_WORD_DRAINED;
 	bool announced = p->view.wanted != PREFIX_WANTED_WITHDRAW;
 	bool comes = p->view.wanted != PREFIX_WANTED_ANNOUNCE;
 
@@ -506,7 +505,7 @@ static bool engine_judge_prefix(
 	bool changed;
 
 	prefix_ramp(e, s, p, now);
-	facts = prefix_gather(e, s, p, now);
+	facts = prefix_gather(e, s, p, e->stopping || p->word == PREFIX_WORD_DRAINED, now);
 	verdict = prefix_decide(&facts);
 	p->decided = true;
 	if (verdict.wanted > p->view.wanted && !window_is_over(e, now)) {
@@ -517,6 +516,7 @@ static bool engine_judge_prefix(
 	}
 	p->view.announces_at = MONOTIME_NEVER;
 	facts.now = verdict.wanted;
+	facts.shed = PREFIX_SHED_NONE; /* no freeze holds that */
 	p->held = prefix_decide_alone(&facts).wanted;
 	if (verdict.wanted == PREFIX_WANTED_ANNOUNCE && p->view.wanted != PREFIX_WANTED_ANNOUNCE)
 		prefix_ramp_begin(s, p, verdict.reason, now);
@@ -550,6 +550,30 @@ static struct monotime service_next(
 	return next;
 }
 
+/* The agent is leaving and the service stays, but what neighbours have promised for this prefix
+ * ends with the agent: where nothing else speaks against it, it is announced at once, and at its
+ * own weight, since nobody will be here to take the steps of a ramp. */
+static bool prefix_end_shed(struct engine *e, size_t service, size_t prefix, struct monotime now)
+{
+	struct inventory_service *s = engine_service(e, service);
+	struct inventory_prefix *p = &s->prefixes[prefix];
+	struct prefix_verdict verdict;
+	struct prefix_facts facts;
+	bool changed;
+
+	if (p->view.reason != PREFIX_REASON_SHED || p->shed != PREFIX_SHED_NONE ||
+		p->word != PREFIX_WORD_NONE)
+		return false;
+	facts = prefix_gather(e, s, p, false, now);
+	facts.stopping = facts.ramps = false;
+	verdict = prefix_decide(&facts);
+	if (verdict.wanted != PREFIX_WANTED_ANNOUNCE)
+		return false;
+	p->ramps = false;
+	changed = prefix_turn(e, service, prefix, verdict, now);
+	return prefix_dress(s, p, false) || changed;
+}
+
 /* The agent is leaving and the service stays as it is: what waits will not happen any more, and
  * what was already about to leave does so at once, since nobody will be here at its time. */
 static bool service_keep(struct engine *e, size_t service, struct monotime now)
@@ -562,6 +586,7 @@ static bool service_keep(struct engine *e, size_t service, struct monotime now)
 
 		p->decided = true;
 		p->view.announces_at = MONOTIME_NEVER;
+		changed |= prefix_end_shed(e, service, i, now);
 		if (!p->leave.begun || p->view.wanted == PREFIX_WANTED_WITHDRAW)
 			continue;
 		changed |= prefix_turn(e, service, i,

@@ -147,7 +147,8 @@ void engine_freeze(struct engine *e, bool frozen);
 bool engine_is_frozen(const struct engine *e);
 /*
  * The agent is leaving; there is no way back. Prefixes of services without `keep_on_stop` are
- * withdrawn by the next engine_decide(), those of the others stay as they are whatever comes.
+ * withdrawn by the next engine_decide(), those of the others stay as they are whatever comes, but
+ * that what was shed, and engine_shed() says so no longer, is announced.
  */
 void engine_stop(struct engine *e);
 

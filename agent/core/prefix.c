@@ -84,8 +84,11 @@ struct prefix_verdict prefix_decide_alone(const struct prefix_facts *facts)
 	if (facts->address == PREFIX_ADDRESS_MISSING)
 		return verdict(PREFIX_WANTED_WITHDRAW, PREFIX_REASON_ADDRESS_MISSING);
 
-	/* 1. The operator's word about everything. Nobody is wrong about a process that is dead. */
+	/* 1. The operator's word about everything. Nobody is wrong about a process that is dead,
+	 * and what neighbours have promised does not last because somebody froze this server. */
 	soft = prefix_decide_soft(facts);
+	if (soft.reason == PREFIX_REASON_SHED)
+		return soft;
 	if (facts->frozen && facts->cause != SERVICE_CAUSE_DEATH && soft.wanted != facts->held)
 		return verdict(facts->held, PREFIX_REASON_FROZEN);
 	return soft;

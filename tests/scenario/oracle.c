@@ -309,7 +309,7 @@ static struct expectation expect_naturally(
 	struct expectation x = expect_thawed(o, s, p);
 
 	if (!o->frozen || expected_dead(s) || x.reason == PREFIX_REASON_ADDRESS_MISSING ||
-		x.wanted == p->natural)
+		x.reason == PREFIX_REASON_SHED || x.wanted == p->natural)
 		return x;
 	return (struct expectation){"E26", p->natural, PREFIX_REASON_FROZEN};
 }
@@ -500,21 +500,44 @@ static struct monotime expected_deadline(const struct oracle *o)
 	return at;
 }
 
+/* E39: nobody renews promises any more. */
+static bool shed_ends(
+	const struct oracle *o, const struct oracle_service *s, const struct oracle_prefix *p)
+{
+	return p->last.reason == PREFIX_REASON_SHED && p->shed == PREFIX_SHED_NONE &&
+	       p->word == PREFIX_WORD_NONE &&
+	       expect_naturally(o, s, p).wanted == PREFIX_WANTED_ANNOUNCE;
+}
+
+static void check_kept(const struct oracle *o, const struct oracle_service *s,
+	struct oracle_prefix *p, const struct engine_prefix *view)
+{
+	bool finishes = p->leaving && p->last.wanted != PREFIX_WANTED_WITHDRAW;
+
+	if (shed_ends(o, s, p))
+		property_require("E39",
+			view->wanted == PREFIX_WANTED_ANNOUNCE && view->weight == p->weight &&
+				!view->graceful && view->reason != PREFIX_REASON_RAMPING,
+			"%s was shed, is kept on stop and is %s %s at weight %u", p->name,
+			prefix_wanted_name(view->wanted), prefix_reason_name(view->reason),
+			view->weight);
+	else
+		property_require("E2",
+			finishes ? view->wanted == PREFIX_WANTED_WITHDRAW
+				 : same_wanted(view, &p->last) && same_dress(view, &p->last),
+			"%s is kept on stop and changed to %s %s", p->name,
+			prefix_wanted_name(view->wanted), prefix_reason_name(view->reason));
+	property_require("E2", !waits(view), "%s waits after a stop", p->name);
+	p->allowed_since = MONOTIME_NEVER;
+}
+
 static void check_prefix(struct oracle *o, const struct oracle_service *s, struct oracle_prefix *p,
 	const struct engine_prefix *view)
 {
 	struct expectation x = expect_prefix(o, s, p);
 
 	if (o->stopping && s->keep_on_stop) {
-		bool finishes = p->leaving && p->last.wanted != PREFIX_WANTED_WITHDRAW;
-
-		property_require("E2",
-			finishes ? view->wanted == PREFIX_WANTED_WITHDRAW
-				 : same_wanted(view, &p->last) && same_dress(view, &p->last),
-			"%s is kept on stop and changed to %s %s", p->name,
-			prefix_wanted_name(view->wanted), prefix_reason_name(view->reason));
-		property_require("E2", !waits(view), "%s waits after a stop", p->name);
-		p->allowed_since = MONOTIME_NEVER;
+		check_kept(o, s, p, view);
 	} else if (x.wanted > p->last.wanted) {
 		check_allowed(o, p, view, &x);
 	} else {
@@ -829,7 +852,10 @@ static void note_prefix(const struct oracle *o, const struct oracle_service *s,
 	if (kept)
 		return;
 	if (!waits(view)) {
-		p->natural = expect_naturally(o, s, p).wanted;
+		struct oracle_prefix bare = *p;
+
+		bare.shed = PREFIX_SHED_NONE;
+		p->natural = expect_naturally(o, s, &bare).wanted;
 		if (came) {
 			p->ramps = ramp_is_on(s, p) && view->reason != PREFIX_REASON_FORCED;
 			p->ramp_step = 0;

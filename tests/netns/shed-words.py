@@ -1,0 +1,157 @@
+"""Shed and unshed by hand among real agents: refused where nothing is shed, gone when neighbours promise and
+never before, told by status, explain, metrics, events and the dead man's list; kept over a restart; back at
+once; and back when the agent stops for good."""
+
+import json
+import os
+import signal
+import time
+
+from lib.case import check, eventually, main
+from lib.operators import ctl
+from lib.shedsite import Neighbours, history, lowest, told, wait_started
+from lib.site import Site
+
+DNS, WEB = "192.0.2.53/32", "192.0.2.80/32"
+
+
+def signal_file(edge):
+    return edge.host.path("busy")
+
+
+def make_site():
+    site = Site(edges=3)
+    site.circle = Neighbours(site)
+    for edge in site.edges:
+        config = edge.agent.config
+        with open(signal_file(edge), "w", encoding="ascii") as f:
+            f.write("40\n")
+        config["load"] = {"capacity": 1000, "interval": "1s",
+                          "signals": {"queue": {"type": "file", "file": signal_file(edge), "limit": 100}}}
+        for service in config["services"].values():
+            service["on_stop"] = "keep"
+        if edge.name != "edge3":
+            config["shed"] = {}
+    site.started = time.time()
+    site.start_agents()
+    site.circle.wait_fresh()
+    return site
+
+
+def shed_of(agent, prefix=WEB):
+    return agent.prefix(prefix)["shed"]
+
+
+def explained(agent, prefix=WEB):
+    return " ".join(agent.ctl("explain", prefix).stdout.split())
+
+
+def test_refused(site):
+    """Without `shed` nothing is shed, and that is said; a service and a stranger are no prefixes."""
+    agent, other = site.edges[0].agent, site.edges[2].agent
+    done = ctl(other, "shed", WEB, code=1)
+    check("without the section `shed`" in done.stderr, "it says what is missing", done)
+    check("expected a prefix" in ctl(agent, "shed", "web", code=1).stderr, "a service is none")
+    check("is called" in ctl(agent, "unshed", "192.0.2.99", code=1).stderr, "nor is a stranger")
+    check("not shed by an operator" in ctl(agent, "shed", WEB, "--reset", code=1).stderr, "nothing to take back")
+    status = agent.status()
+    check(status["shed"]["neighbours_fresh"] == 2 and status["shed"]["out"] == 0, "the server", status["shed"])
+    check(shed_of(agent)["out"] is False and shed_of(agent)["floor"] == 1, "the prefix", shed_of(agent))
+    check("not out: " in explained(agent), "why it is not out", explained(agent))
+
+
+def test_waits_for_promises(site):
+    """Said too early it waits, and says for what; then it goes, and not before somebody has promised."""
+    agent = site.edges[0].agent
+    began = time.time()
+    done = ctl(agent, "shed", WEB, "--reason", "hot disks")
+    check("when neighbours have promised" in done.stdout, "it is not out yet, and that is said", done)
+    check([w["name"] for w in agent.status()["sheds"]] == [WEB], "the word is in the status")
+    if time.time() < site.started + 12:
+        check("has just started" in explained(agent) and "hot disks" in explained(agent), "what it waits for", explained(agent))
+    wait_started(site, site.started)
+    agent.wait_prefix(WEB, wanted="withdraw", reason="shed", announced=False, timeout=15)
+    site.wait_route(WEB, {"edge2", "edge3"})
+    check(lowest(site, WEB, began) >= 2, "two go on announcing it", told(site, WEB, began))
+    agent.wait_log("shed 192.0.2.80/32 of web: operator, promised by edge2", after=0)
+    given = [n for n in ("edge2", "edge3") if "promised edge1 to go on announcing 192.0.2.80/32" in site.edge(n).agent.text()]
+    check(given, "those who promised say so", site.edge("edge2").agent.tail())
+
+
+def test_told(site):
+    """Status, explain, metrics and the dead man's list have it, and who promised."""
+    agent, edge = site.edges[0].agent, site.edges[0]
+    shed = shed_of(agent)
+    check(shed["out"] and shed["why"] == "operator" and shed["promised"] >= 1 and shed["order"] == 1, "the prefix", shed)
+    check(shed["word"]["word"] == "shed" and shed["word"]["reason"] == "hot disks", "the word", shed)
+    check(agent.status()["shed"]["out"] == 1, "the server")
+    text = explained(agent)
+    for words in ("out for", "an operator wants it so", "Promises (its floor is 1): edge2 (for", "By hand: shed by", "hot disks"):
+        check(words in text, words, text)
+    check("shed: operator, " in agent.ctl("status").stdout and "shedding: 1 prefix out" in agent.ctl("status").stdout,
+          "status", agent.ctl("status").stdout)
+    check("has shed prefixes to neighbours" in agent.ctl("status").stdout.splitlines()[0], "the verdict")
+    plugin = agent.ctl("status", "--plugin")
+    check(plugin.returncode == 1 and f"{WEB} is shed to neighbours" in plugin.stdout, "the plug-in", plugin)
+    metrics = agent.get("/metrics")[1].decode()
+    for line in ("redshank_shed_prefixes 1", f'redshank_prefix_shed{{service="web",prefix="{WEB}"}} 1',
+                 'redshank_neighbour_willing{neighbour="edge2"} 1', "redshank_shed_alarm 0"):
+        check(line in metrics, line, [m for m in metrics.splitlines() if "shed" in m or "neighbour_" in m])
+    with open(os.path.join(edge.fragments, ".deadman"), encoding="utf-8") as f:
+        check("restore redshank:web:192.0.2.80\n" in f.read(), "the dead man brings it back")
+    other = site.edge("edge2").agent
+    check(shed_of(other)["owed"] == 1, "the neighbour owes it", shed_of(other))
+    check("this server has promised it to edge1" in explained(other), "and says so", explained(other))
+
+
+def test_unshed(site):
+    """Back at once, and held; the newest word counts, and each is taken back by its name."""
+    agent = site.edges[0].agent
+    ctl(agent, "unshed", WEB, "--for", "1h")
+    agent.wait_prefix(WEB, wanted="announce", reason="healthy", announced=True, timeout=2)
+    site.wait_announced(WEB, "edge1")
+    status = agent.status()
+    check(not status["sheds"] and [w["name"] for w in status["unsheds"]] == [WEB], "one word", status["sheds"])
+    check("an operator keeps it here" in explained(agent), "it is held", explained(agent))
+    agent.wait_log("192.0.2.80/32 is shed no more: unshed")
+    with open(os.path.join(site.edges[0].fragments, ".deadman"), encoding="utf-8") as f:
+        check("restore" not in f.read(), "nothing to bring back")
+    ctl(agent, "unshed", WEB, "--reset")
+    check(not agent.status()["unsheds"], "taken back")
+
+
+def test_restart_and_stop(site):
+    """The word outlives the agent; a stop with `keep` brings what is shed back before the agent is gone."""
+    edge, agent = site.edges[0], site.edges[0].agent
+    ctl(agent, "shed", WEB)
+    agent.wait_prefix(WEB, reason="shed", announced=False, timeout=10)
+    before = time.time()
+    agent.stop()
+    site.wait_route(WEB, {"edge1", "edge2", "edge3"})
+    check("edge1" in history(site, WEB, before)[-1][1], "announced by nobody's agent", told(site, WEB, before))
+    check("disabled" not in edge.fragment("web"), "its fragment says so, too", edge.fragment("web"))
+    agent.start(write=False)
+    check([w["name"] for w in agent.status()["sheds"]] == [WEB], "the word is still there")
+    agent.wait_prefix(WEB, reason="shed", announced=False, timeout=25)
+    ctl(agent, "shed", WEB, "--reset")
+    agent.wait_prefix(WEB, reason="healthy", announced=True, timeout=3)
+
+
+def test_promises_end(site):
+    """Neighbours that are gone promise nothing: it comes back by itself, and the word stays."""
+    agent = site.edges[0].agent
+    ctl(agent, "shed", WEB)
+    agent.wait_prefix(WEB, reason="shed", announced=False, timeout=10)
+    for edge in site.edges[1:]:
+        edge.agent.send_signal(signal.SIGSTOP)
+    agent.wait_prefix(WEB, reason="healthy", announced=True, timeout=12)
+    eventually(lambda: "not out: " in explained(agent) and "leases" not in explained(agent), 5, what="the sentence is one of words")
+    line = agent.ctl("status").stdout
+    check("only 0 of 2 neighbours report" in line, "the verdict says that nobody reports", line)
+    for edge in site.edges[1:]:
+        edge.agent.send_signal(signal.SIGCONT)
+    ctl(agent, "shed", WEB, "--reset")
+    check(json.loads(agent.get("/v1/events")[1]), "events are there")
+
+
+main(make_site)
