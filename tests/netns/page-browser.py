@@ -230,6 +230,30 @@ def hostile(value):
     return ATTACK if isinstance(value, str) and not value[:4].isdigit() else value
 
 
+def test_neighbours(site):
+    """What neighbours report, who does not, what is shed and by whose word; nothing of it where there are none."""
+    site.fresh(site.agent.default_config())
+    page = site.open()
+    check(page.eval("document.querySelector('#neighbours').hidden"), "none are configured, none are shown")
+    document = site.agent.status()
+    document["neighbours"] = {"error": None, "warning": "it expires within 7 days", "members": {
+        "edge2": {"state": "fresh", "asked": "2026-11-30T03:00:00.000Z", "error": None,
+                  "report": {"utilisation": 4180, "willing": True, "spare": 402000, "want": 0, "sheds": 0}},
+        "edge3": {"state": "silent", "asked": None, "error": "connection refused", "report": None}}}
+    document["shed"] = {"neighbours": 2, "neighbours_fresh": 1, "out": 1, "utilisation": 7810, "alarm": True}
+    document["sheds"] = [{"name": WEB, "who": "root", "reason": "hot disks", "until": None, "configured": True}]
+    page.fake("/v1/status", json.dumps(document))
+    page.wait("document.querySelectorAll('#neighbours-body tr').length === 2")
+    rows = page.eval("[...document.querySelectorAll('#neighbours-body tr')].map(row => [...row.children].map(c => c.innerText))")
+    check(rows == [["edge2", "fresh", "41.8 %", "402000", "no", "0", "now", ""],
+                   ["edge3", "silent", "?", "?", "?", "?", "never", "connection refused"]], "the two", rows)
+    words = page.eval("document.querySelector('main').innerText")
+    for said in ("78.1 %", "1 of 2", "Shed by hand: " + WEB + " by root", "hot disks", "Shedding had no effect", "expires within 7 days"):
+        check(said in words, said, words[:1500])
+    page.unfake("/v1/status")
+    page.wait("document.querySelector('#neighbours').hidden")
+
+
 def test_hostile_words(site):
     """Names, reasons and words that are HTML and script are text, and nothing of them runs (A26)."""
     config = site.agent.default_config()
@@ -250,7 +274,10 @@ def test_hostile_words(site):
     document["services"] = {ATTACK: service, "__proto__": service, "constructor": document["services"].pop("dns")}
     service["prefixes"][ATTACK] = service["prefixes"].pop(WEB)
     document["load"] = {ATTACK: ATTACK, "__proto__": {"a": ATTACK}}
-    document["neighbours"] = {ATTACK: {ATTACK: ATTACK}, "edge2": {"spare": 0.5}}
+    document["neighbours"] = {"error": ATTACK, "members": {ATTACK: {"state": ATTACK, "error": ATTACK, "report": {"spare": ATTACK, "willing": True}},
+                                                          "edge2": {"report": [7]}, "__proto__": {"state": "fresh"}}}
+    document["shed"] = {"neighbours": 2, "neighbours_fresh": ATTACK, "out": ATTACK, "alarm": True}
+    document["sheds"] = [{"name": ATTACK, "who": ATTACK, "reason": ATTACK, "until": None, "configured": True}]
     document["drains"] = [{"name": ATTACK, "who": ATTACK, "reason": ATTACK, "until": None, "configured": False}]
     event = {"id": 1, "instance": ATTACK, "time": ATTACK, "event": ATTACK, "level": ATTACK, "message": ATTACK}
     page = site.browser.open("about:blank")

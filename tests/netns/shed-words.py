@@ -69,7 +69,7 @@ def test_waits_for_promises(site):
     check([w["name"] for w in agent.status()["sheds"]] == [WEB], "the word is in the status")
     if time.time() < site.started + 12:
         check("has just started" in explained(agent) and "hot disks" in explained(agent), "what it waits for", explained(agent))
-    wait_started(site, site.started)
+    wait_started(site.started)
     agent.wait_prefix(WEB, wanted="withdraw", reason="shed", announced=False, timeout=15)
     site.wait_route(WEB, {"edge2", "edge3"})
     check(lowest(site, WEB, began) >= 2, "two go on announcing it", told(site, WEB, began))

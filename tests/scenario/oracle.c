@@ -501,34 +501,21 @@ static struct monotime expected_deadline(const struct oracle *o)
 }
 
 /* E39: nobody renews promises any more. */
-static bool shed_ends(
-	const struct oracle *o, const struct oracle_service *s, const struct oracle_prefix *p)
-{
-	return p->last.reason == PREFIX_REASON_SHED && p->shed == PREFIX_SHED_NONE &&
-	       p->word == PREFIX_WORD_NONE &&
-	       expect_naturally(o, s, p).wanted == PREFIX_WANTED_ANNOUNCE;
-}
-
 static void check_kept(const struct oracle *o, const struct oracle_service *s,
-	struct oracle_prefix *p, const struct engine_prefix *view)
+	const struct oracle_prefix *p, const struct engine_prefix *view)
 {
-	bool finishes = p->leaving && p->last.wanted != PREFIX_WANTED_WITHDRAW;
+	bool comes = p->last.reason == PREFIX_REASON_SHED && p->shed == PREFIX_SHED_NONE &&
+		     p->word == PREFIX_WORD_NONE &&
+		     expect_naturally(o, s, p).wanted == PREFIX_WANTED_ANNOUNCE;
+	bool goes = p->leaving && p->last.wanted != PREFIX_WANTED_WITHDRAW;
 
-	if (shed_ends(o, s, p))
-		property_require("E39",
-			view->wanted == PREFIX_WANTED_ANNOUNCE && view->weight == p->weight &&
-				!view->graceful && view->reason != PREFIX_REASON_RAMPING,
-			"%s was shed, is kept on stop and is %s %s at weight %u", p->name,
-			prefix_wanted_name(view->wanted), prefix_reason_name(view->reason),
-			view->weight);
-	else
-		property_require("E2",
-			finishes ? view->wanted == PREFIX_WANTED_WITHDRAW
-				 : same_wanted(view, &p->last) && same_dress(view, &p->last),
-			"%s is kept on stop and changed to %s %s", p->name,
-			prefix_wanted_name(view->wanted), prefix_reason_name(view->reason));
+	property_require(comes ? "E39" : "E2",
+		comes  ? view->wanted == PREFIX_WANTED_ANNOUNCE && view->weight == p->weight
+		: goes ? view->wanted == PREFIX_WANTED_WITHDRAW
+		       : same_wanted(view, &p->last) && same_dress(view, &p->last),
+		"%s is kept on stop and changed to %s %s at weight %u", p->name,
+		prefix_wanted_name(view->wanted), prefix_reason_name(view->reason), view->weight);
 	property_require("E2", !waits(view), "%s waits after a stop", p->name);
-	p->allowed_since = MONOTIME_NEVER;
 }
 
 static void check_prefix(struct oracle *o, const struct oracle_service *s, struct oracle_prefix *p,
@@ -538,6 +525,7 @@ static void check_prefix(struct oracle *o, const struct oracle_service *s, struc
 
 	if (o->stopping && s->keep_on_stop) {
 		check_kept(o, s, p, view);
+		p->allowed_since = MONOTIME_NEVER;
 	} else if (x.wanted > p->last.wanted) {
 		check_allowed(o, p, view, &x);
 	} else {

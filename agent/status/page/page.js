@@ -138,6 +138,13 @@ function glance(status) {
 		items.push(["Sessions up", part(bird.sessions_up, bird.sessions, "look")]);
 	if (list(status.drains).length > 0)
 		items.push(["Drains", ["look", status.drains.length]]);
+	const shed = object(status.shed);
+	if (typeof shed.neighbours === "number") {
+		items.push(["Utilisation", ["", perCent(shed.utilisation)]]);
+		items.push(["Neighbours fresh", part(shed.neighbours_fresh, shed.neighbours, "look")]);
+		if (shed.out > 0)
+			items.push(["Prefixes shed", ["look", shed.out]]);
+	}
 	showFacts($("facts"), facts, items);
 }
 
@@ -162,6 +169,15 @@ function words(status) {
 	for (const forced of list(status.announces).map(object))
 		add("look", "Announced by force: " + (forced.name || "the whole server") + " by " + forced.who + ", " + until(forced) +
 			(forced.configured ? "" : " (nobody is called so now)"), forced.reason);
+	for (const [verb, given] of [["Shed", status.sheds], ["Not to be shed", status.unsheds]])
+		for (const word of list(given).map(object))
+			add("look", verb + " by hand: " + word.name + " by " + word.who + ", " + until(word), word.reason);
+	if (object(status.shed).alarm === true)
+		add("look", "Shedding had no effect, and is stopped");
+	if (object(status.neighbours).error)
+		add("look", "Certificates or members of neighbours are not taken into use", status.neighbours.error);
+	if (object(status.neighbours).warning)
+		add("look", "The certificate for neighbours", status.neighbours.warning);
 	if (status.freeze)
 		add("look", "Frozen by " + status.freeze.who + ", " + until(status.freeze), status.freeze.reason);
 	for (const weight of list(status.weights).map(object))
@@ -204,23 +220,31 @@ function showLoad(load) {
 		entries(load).map(([key, value]) => [key.replaceAll("_", " "), ["", measured(key, value)]]));
 }
 
+function perCent(bp) {
+	return typeof bp === "number" ? (bp / 100).toFixed(1) + " %" : "?";
+}
+
+/* Of a neighbour, and of what its last report says. */
+const COLUMNS = [
+	["state", one => one.state],
+	["utilisation", (one, said) => perCent(said.utilisation)],
+	["room", (one, said) => said.willing === true ? said.spare : said.willing === false ? "takes nothing" : "?"],
+	["wants to shed", (one, said) => said.want > 0 ? "yes" : said.want === 0 ? "no" : "?"],
+	["has shed", (one, said) => said.sheds],
+	["last report", one => one.state === "fresh" ? "now" : one.asked ? moment(one.asked) : "never"],
+	["error", one => one.error || ""],
+];
+
 function showNeighbours(all) {
-	const named = Array.isArray(all) ? all.map((one, i) => [String(one.name || i), one]) : entries(all);
-	const columns = [...new Set(named.flatMap(([, one]) => Object.keys(object(one))))].filter(name => name !== "name");
-	const head = $("neighbours-head"), key = columns.join();
+	const named = entries(object(all).members);
+	const head = $("neighbours-head");
 	$("neighbours").hidden = named.length === 0;
-	if (head.key !== key) {
-		head.key = key;
-		head.replaceChildren(...["neighbour", ...columns].map(name =>
-			make("th", {scope: "col"}, name.replaceAll("_", " "))));
-		for (const node of neighbours.values())
-			node.row.remove();
-		neighbours.clear();
-	}
+	if (head.children.length === 0)
+		head.append(...["neighbour", ...COLUMNS.map(([name]) => name)].map(name => make("th", {scope: "col"}, name)));
 	keyed(neighbours, named, name => {
-		const cells = columns.map(() => make("td"));
+		const cells = COLUMNS.map(() => make("td"));
 		return {row: make("tr", null, make("th", {scope: "row"}, name), ...cells), cells};
-	}, (node, one) => columns.forEach((name, i) => text(node.cells[i], flat(object(one)[name]))));
+	}, (node, one) => COLUMNS.forEach(([, tell], i) => text(node.cells[i], flat(tell(object(one), object(object(one).report))))));
 	order($("neighbours-body"), [...neighbours.values()].map(node => node.row));
 }
 
