@@ -44,6 +44,7 @@ def make_site():
     edge = site.edges[0]
     edge.agent.program = program
     edge.agent.environment = {"LD_PRELOAD": shim}
+    edge.agent.config["load"] = {"interval": "500ms", "signals": {"cpu": {"type": "cpu"}}, "prefixes": {"type": "nftables"}}
     # What follows a withdrawal may not stand in its way.
     for service in edge.agent.config["services"].values():
         service["hooks"] = {"note": {"command": ["/bin/true"], "on": ["service", "prefix", "check"]}}
