@@ -242,9 +242,17 @@ class BirdKilled(Fault):
         self.world.edge.bird.kill()
 
     def end(self):
-        self.world.edge.bird.start()
+        """Tried again, as systemd does: it does not start while a fragment that somebody has cut lies there."""
+        until(self.starts, 15, "BIRD starts")
         self.world.site.wait_sessions()
         self.reset.end = self.blind.end = time.time()
+
+    def starts(self):
+        try:
+            self.world.edge.bird.start()
+        except AssertionError as e:
+            raise OSError("not yet") from e
+        return True
 
 
 @fault("bird-restarted", part="bird", lasts=(0.0, 0.1))
