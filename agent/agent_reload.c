@@ -218,6 +218,7 @@ static int agent_swap(struct agent *a, struct config *config, bool force, struct
 	apply_flush(a->apply);
 	checks_start(a->checks);
 	agent_write_deadman(a);
+	agent_tell_shed_events(a);
 	config_free(old);
 	return 0;
 }

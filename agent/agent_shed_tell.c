@@ -121,7 +121,7 @@ static void tell_prefix(struct agent *a, size_t service, size_t prefix, struct s
 	} else if (was && known) {
 		tell_back(name, s->name, shed_why_name(view.last), tell_back_level(view.last));
 	} else if (was) {
-		tell_back(name, s->name, "stopping", LOG_NOTICE);
+		tell_back(name, s->name, a->stopping ? "stopping" : "off", LOG_NOTICE);
 	}
 }
 

@@ -153,6 +153,7 @@ int agent_on_stop(sd_event_source *source, const struct signalfd_siginfo *si, vo
 	repairs_stop(a->repairs);
 	engine_stop(a->engine);
 	a->withdrew = agent_decide(a) && apply_status(a->apply)->link == APPLY_LINK_UP;
+	agent_tell_shed_events(a);
 	notify_stopping();
 	return agent_linger(a) ? 0 : agent_stop_now(a);
 }

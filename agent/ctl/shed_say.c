@@ -251,13 +251,25 @@ static void say_last(const struct explain *e, struct buffer *b, const json_t *sh
 	say(b, " ago: %s.", row->text);
 }
 
+/* Unhealthy, and its floor keeps it: it leaves with as many promises. */
+static void say_kept(struct buffer *b, const json_t *shed)
+{
+	say(b,
+		"it wants to leave, and asks for the promises of %lld neighbour%s that announce it "
+		"healthily; as far as reports tell there %s %zu of them.",
+		explain_number(shed, "floor"), explain_number(shed, "floor") == 1 ? "" : "s",
+		count_healthy(shed) == 1 ? "is" : "are", count_healthy(shed));
+}
+
 void explain_say_shed(const struct explain *e, struct buffer *b, const json_t *prefix)
 {
 	const json_t *shed = explain_get(prefix, "shed");
 
 	if (!json_is_object(shed))
 		return;
-	if (json_is_true(explain_get(shed, "out")))
+	if (explain_is(prefix, "reason", "kept_by_floor"))
+		say_kept(b, shed);
+	else if (json_is_true(explain_get(shed, "out")))
 		say_out(e, b, shed);
 	else
 		say_in(e, b, shed);

@@ -129,6 +129,7 @@ def test_restart_and_stop(site):
     agent.stop()
     site.wait_route(WEB, {"edge1", "edge2", "edge3"})
     check("edge1" in history(site, WEB, before)[-1][1], "announced by nobody's agent", told(site, WEB, before))
+    check("is shed no more: stopping" in agent.text(), "it says why", agent.tail())
     check("disabled" not in edge.fragment("web"), "its fragment says so, too", edge.fragment("web"))
     agent.start(write=False)
     check([w["name"] for w in agent.status()["sheds"]] == [WEB], "the word is still there")

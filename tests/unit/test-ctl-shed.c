@@ -140,6 +140,26 @@ START_TEST (why_it_is_in_or_out) {
 }
 END_TEST
 
+/* Who has promised, and who might, where the floor keeps what is unhealthy. */
+START_TEST (kept_by_its_floor) {
+	json_t *document = document_of(SERVER("cool"), IN("not_announced", ASKED OTHERS));
+	json_t *prefix = json_object_get(
+		json_object_get(
+			json_object_get(json_object_get(document, "services"), "dns"), "prefixes"),
+		"192.0.2.53/32");
+	_cleanup_free_ char *text = NULL;
+
+	ck_assert_int_eq(json_object_set_new(prefix, "reason", json_string("kept_by_floor")), 0);
+	text = said(document, true);
+	ck_assert_msg(
+		strstr(text, "it wants to leave, and asks for the promises of 2 neighbours that "
+			     "announce it healthily; as far as reports tell there is 1 of them. "
+			     "Promises (its floor is 2): edge2 (for 8.0s more)"),
+		"%s", text);
+	json_decref(document);
+}
+END_TEST
+
 START_TEST (nothing_without_neighbours) {
 	json_t *document = document_of("null", "null");
 	_cleanup_free_ char *text = said(document, true), *status = said(document, false);
@@ -225,6 +245,7 @@ int main(void)
 	int failed;
 
 	tcase_add_test(tc, why_it_is_in_or_out);
+	tcase_add_test(tc, kept_by_its_floor);
 	tcase_add_test(tc, nothing_without_neighbours);
 	tcase_add_test(tc, the_server_and_who_is_away);
 	tcase_add_test(tc, how_bad_it_is);
