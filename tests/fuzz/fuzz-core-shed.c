@@ -107,14 +107,14 @@ static void tell_request(struct world *w)
 
 static void tell_answer(struct world *w)
 {
-	const struct shed_answer granted = {SHED_REFUSAL_NONE, w->settings.lease_ms};
-	const struct shed_answer refused = {
-		(enum shed_refusal)(1 + pick(w, SHED_REFUSAL_COUNT - 1)), 0};
+	unsigned refused = pick(w, 4) == 0 ? 1 + pick(w, SHED_REFUSAL_COUNT - 1) : 0;
+	const struct shed_answer answer = {
+		(enum shed_refusal)refused, refused ? 0 : w->settings.lease_ms};
 
 	if (w->n_calls == 0)
 		return;
 	w->n_calls--;
-	shed_answered(w->shed, &w->calls[w->n_calls], pick(w, 4) ? &granted : &refused, w->now);
+	shed_answered(w->shed, &w->calls[w->n_calls], &answer, w->now);
 }
 
 static void tell_own(struct world *w)
