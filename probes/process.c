@@ -322,9 +322,9 @@ static int pidfile_follow(struct probe *p, struct finding *f)
 	const struct process_settings *s = p->settings;
 	struct process *st = p->state;
 	struct pids_watch fresh = PIDS_WATCH_NONE;
-	struct walltime written;
-	bool tmpfs;
-	pid_t pid;
+	struct walltime written = {0};
+	bool tmpfs = false;
+	pid_t pid = 0;
 	int r = pidfile_read(s->pidfile, &pid, &written, &tmpfs, f);
 
 	if (r == -ENOENT && pids_watch_alive(&st->main)) {

@@ -65,7 +65,7 @@ int prefix_parse(const char *text, struct prefix *ret, struct error *ret_error)
 {
 	char address[ADDRESS_TEXT_MAX];
 	const char *slash = strchr(text, '/');
-	struct prefix p;
+	struct prefix p = {0};
 	unsigned length = 0;
 	const char *c;
 

@@ -47,6 +47,8 @@ static bool stderr_is_the_journal(void)
 	struct stat st;
 	char end;
 
+	/* A number that does not fit is no device of ours. */
+	/* NOLINTNEXTLINE(cert-err34-c) */
 	if (!stream || sscanf(stream, "%llu:%llu%c", &device, &inode, &end) != 2)
 		return false;
 	return fstat(STDERR_FILENO, &st) == 0 && st.st_dev == device && st.st_ino == inode;
@@ -159,6 +161,8 @@ void log_line(int level, const char *format, ...)
 		n = 0;
 	if ((size_t)n >= sizeof(raw))
 		n = sizeof(raw) - 1;
+	/* `text` is what comes out. */
+	/* NOLINTNEXTLINE(readability-suspicious-call-argument) */
 	(void)printable_copy(text, sizeof(text), raw, (size_t)n);
 	log_entry(level, text, NULL, 0);
 	errno = saved;
