@@ -5,6 +5,7 @@
  * This node may stand among the members: one section, or one file, then serves the whole site.
  */
 #include <string.h>
+#include <sys/stat.h>
 
 #include "agent/config/load.h"
 #include "agent/config/settings.h"
@@ -127,6 +128,20 @@ static void check_members(
 	}
 }
 
+/* Whoever reads the key can speak as this node. One that is not there yet is the agent's matter. */
+static void warn_key(struct load *l, const struct path *parent, const char *key)
+{
+	const struct path path = {.parent = parent, .key = "key"};
+	struct stat st;
+
+	if (key && stat(key, &st) == 0 && st.st_mode & (S_IROTH | S_IWOTH))
+		report_warning(&l->report, &path,
+			"every user of this host may %s %s (mode %04o); expected a mode such as "
+			"0640",
+			st.st_mode & S_IROTH ? "read" : "change", key,
+			(unsigned)st.st_mode & 07777);
+}
+
 void neighbours_load(struct load *l, json_t *value)
 {
 	const struct path path = {.key = "neighbours"}, listen = {.parent = &path, .key = "listen"},
@@ -145,6 +160,7 @@ void neighbours_load(struct load *l, json_t *value)
 	report_pem(l, &path, "certificate", n->certificate, value, n->plain);
 	report_pem(l, &path, "key", n->key, value, n->plain);
 	report_pem(l, &path, "ca", n->ca, value, n->plain);
+	warn_key(l, &path, n->key);
 	if (n->plain && n->listen && !is_loopback(n->listen))
 		report_value(&l->report, &listen, json_object_get(value, "listen"),
 			"a loopback address: without TLS there are no others");

@@ -9,7 +9,7 @@ import json
 import os
 import signal
 
-from lib.agentctl import build_folder
+from lib.agentctl import build_folder, plain_agent
 from lib.case import check, eventually, main
 from lib.site import Site
 from lib.web import Fake, page, read_request
@@ -169,12 +169,50 @@ def test_broken_around_secrets(site):
 
 
 def test_crash(site):
-    """What a crash leaves in the log holds none. (That no core is written: systemd/security.py.)"""
+    """What a crash leaves in the log holds none."""
     agent = site.edges[0].agent
     agent.send_signal(signal.SIGABRT)
     eventually(lambda: not agent.process.alive(), what="it is gone")
     text = agent.text()
     check(MARK not in text, "the log", text[-500:])
+
+
+def cores(site):
+    """The core files, and those of them that hold a mark."""
+    folder = site.edges[0].host.path()
+    found = [os.path.join(folder, name) for name in os.listdir(folder) if name.startswith("core")]
+    marked = []
+    for path in found:
+        with open(path, "rb") as f:
+            if MARK.encode() in f.read():
+                marked.append(path)
+    return found, marked
+
+
+def crash(site, secret):
+    """The agent without sanitizers, which take the core away, ends by SIGABRT where cores are kept."""
+    agent = site.edges[0].agent
+    agent.program = site.edges[0].host.path("kept")
+    with open(agent.program, "w", encoding="utf-8") as f:
+        f.write(f'#!/bin/sh\nulimit -c unlimited\nexec {plain_agent()[0]} "$@"\n')
+    os.chmod(agent.program, 0o755)
+    agent.config["services"]["web"]["checks"] = secret_checks() if secret else {}
+    agent.start()
+    agent.send_signal(signal.SIGABRT)
+    eventually(lambda: not agent.process.alive(), what="it is gone")
+    return cores(site)
+
+
+def test_core(site):
+    """The kernel writes no core of an agent that knows a secret, and one of an agent that knows none."""
+    with open("/proc/sys/kernel/core_pattern", encoding="ascii") as f:
+        if f.read().strip() != "core":
+            print("# cores of this host go elsewhere: not looked for")
+            return
+    found, marked = crash(site, secret=True)
+    check(not found, "no core", found, marked)
+    found, marked = crash(site, secret=False)
+    check(found and not marked, "a core without a secret", found, marked)
 
 
 main(make_site)

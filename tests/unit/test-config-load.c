@@ -355,6 +355,44 @@ START_TEST (node_is_the_host) {
 }
 END_TEST
 
+/* The neighbours' key: who may read it can speak as this node. */
+START_TEST (a_key_that_others_may_read) {
+	static const struct {
+		mode_t mode;
+		const char *warning;
+	} rows[] = {
+		{0600, NULL},
+		{0640, NULL},
+		{0644, "every user of this host may read "},
+		{0602, "every user of this host may change "},
+	};
+	char key[] = "/tmp/redshank-key-XXXXXX", text[512];
+	int fd = mkstemp(key);
+
+	ck_assert_int_ge(fd, 0);
+	(void)snprintf(text, sizeof(text),
+		"{\"node\":\"n\",\"services\":{\"s\":{\"prefixes\":{\"192.0.2.1/"
+		"32\":7}}},\"neighbours\":{\"listen\":\"192.0.2.1:9480\","
+		"\"site\":\"s\",\"certificate\":\"/c\",\"key\":\"%s\",\"ca\":\"/a\","
+		"\"members\":{}}}",
+		key);
+	for (size_t i = 0; i < ELEMENTSOF(rows); i++) {
+		_cleanup_config_ struct config *config = NULL;
+		const char *said = NULL;
+
+		ck_assert_int_eq(fchmod(fd, rows[i].mode), 0);
+		assert_good(load_text(&config, text));
+		for (size_t p = 0; p < problems.n; p++)
+			if (strstr(problems.items[p].text, "every user of this host"))
+				said = problems.items[p].text;
+		ck_assert((said != NULL) == (rows[i].warning != NULL));
+		ck_assert(!said || strstr(said, rows[i].warning));
+	}
+	(void)close(fd);
+	(void)unlink(key);
+}
+END_TEST
+
 START_TEST (an_empty_group_is_nobody) {
 	_cleanup_config_ struct config *c = NULL;
 
@@ -518,6 +556,7 @@ static Suite *suite(void)
 	tcase_add_test(t, prefixes_that_bird_announces);
 	tcase_add_test(t, address_check_is_inherited);
 	tcase_add_test(t, node_is_the_host);
+	tcase_add_test(t, a_key_that_others_may_read);
 	tcase_add_test(t, an_empty_group_is_nobody);
 	tcase_add_test(t, leaves_stand_in_one_file);
 	tcase_add_test(t, problems_are_bounded);
