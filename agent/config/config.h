@@ -144,6 +144,7 @@ struct config_service {
 	int on_stop;	    /* enum config_on_stop */
 	int on_failure;	    /* enum config_on_failure */
 	bool address_check; /* the default of its prefixes */
+	char *managed_interface; /* manage_addresses: where its addresses are put; NULL: nowhere */
 };
 
 struct config_weight {

@@ -65,7 +65,7 @@ static json_t *print_service(const struct config_service *s)
 			    : json_object_del(object, "restart")) == 0 &&
 		(s->n_hooks > 0 ? json_object_set_new(object, "hooks", hooks_print(s))
 				: json_object_del(object, "hooks")) == 0 &&
-		manners_print(s, object))
+		manners_print(s, object) && managed_print(s, object))
 		return object;
 	json_decref(object);
 	return NULL;

@@ -134,6 +134,7 @@ static void free_service(struct config_service *s)
 	manners_done(s);
 	free(s->prefixes);
 	free(s->checks);
+	free(s->managed_interface);
 	free(s->name);
 }
 

@@ -31,6 +31,9 @@ void checks_load(struct load *l, const struct path *path, json_t *checks,
 	struct config_service *service); /* checks.c */
 void prefixes_load(struct load *l, const struct path *path, json_t *prefixes,
 	struct config_service *service); /* prefixes.c */
+/* After the prefixes. */
+void managed_load(struct load *l, const struct path *service, json_t *object,
+	struct config_service *ret); /* managed.c */
 void hooks_load(struct load *l, const struct path *path, json_t *hooks,
 	struct config_service *service); /* hooks.c */
 
@@ -48,6 +51,7 @@ json_t *checks_print(const struct config_check *check);	    /* checks.c */
 json_t *prefixes_print(const struct config_prefix *prefix); /* prefixes.c */
 /* Into the printed service. False without memory. */
 bool manners_print(const struct config_service *s, json_t *object); /* manners.c */
+bool managed_print(const struct config_service *s, json_t *object); /* managed.c */
 void manners_done(struct config_service *s);
 
 json_t *signals_print(const struct config_load *load); /* signals.c */

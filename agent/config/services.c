@@ -120,6 +120,7 @@ static void load_service(
 	load_restart(l, path, json_object_get(object, "restart"), ret);
 	hooks_load(l, path, json_object_get(object, "hooks"), ret);
 	manners_load(l, path, object, ret);
+	managed_load(l, path, object, ret);
 }
 
 static void report_same_prefix(

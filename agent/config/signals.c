@@ -43,15 +43,6 @@ static const char *form_url(const char *text)
 	return tables_form_listen(place) ? expected : NULL;
 }
 
-/* As the kernel names interfaces: dev_valid_name(), net/core/dev.c. */
-static const char *form_interface(const char *text)
-{
-	if (strlen(text) < 16 && strcmp(text, ".") != 0 && strcmp(text, "..") != 0 &&
-		text[strcspn(text, "/: \t\n\v\f\r")] == '\0')
-		return NULL;
-	return "the name of a network interface";
-}
-
 /* clang-format off: the rows are the same in several tables */
 #define LIMIT(low, high, fallback_, meaning_)                                               \
 	{                                                                                   \
@@ -135,7 +126,7 @@ static const struct schema_key interface_keys[] = {
 		SCHEMA_FIELD(struct config_signal, interface),
 		.required = true,
 		.minimum = 1,
-		.form = form_interface,
+		.form = tables_form_interface,
 		.meaning = "the name of the network interface"},
 	{.name = "speed",
 		.kind = SCHEMA_INTEGER,

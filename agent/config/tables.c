@@ -341,6 +341,9 @@ static const struct schema_key service_keys[] = {
 		SCHEMA_FIELD(struct config_service, address_check),
 		.fallback = "true",
 		.meaning = "the default of its prefixes"},
+	{.name = "manage_addresses",
+		.kind = SCHEMA_SPECIAL,
+		.meaning = "the agent adds its addresses to this host, and removes them"},
 	SCHEMA_END,
 };
 const struct schema tables_service = {.size = sizeof(struct config_service), .keys = service_keys};

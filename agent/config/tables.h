@@ -26,6 +26,7 @@ extern const struct schema tables_start;      /* struct config_start */
 extern const struct schema tables_slow_start; /* struct config_slow_start */
 extern const struct schema tables_hold_down;  /* struct config_hold_down */
 extern const struct schema tables_leave;      /* struct config_leave */
+extern const struct schema tables_managed;    /* the object of manage_addresses */
 /* Of struct config_timing, what a check has and `defaults` has not. */
 extern const struct schema tables_check_own;
 extern const struct schema tables_load; /* struct config_load */
@@ -45,6 +46,8 @@ const char *tables_form_listen(const char *text);
 /* The same, or "bird": where BIRD shows it. NULL, or what was expected. */
 const char *tables_form_member(const char *text);
 
+/* As the kernel names interfaces. NULL, or what was expected. */
+const char *tables_form_interface(const char *text);
 /* Names of nodes: what host names may hold. NULL, or what was expected. */
 const char *tables_form_node(const char *text);
 /* Names of services and checks. NULL, or what was expected. */

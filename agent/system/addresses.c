@@ -47,6 +47,7 @@ struct row {
 	uint32_t interface;
 	uint8_t length;
 	bool usable;
+	bool marked;
 };
 
 struct table {
@@ -120,9 +121,10 @@ static int table_put(struct table *t, const struct row *row)
 	int r;
 
 	if (at < t->n && compare_rows(&t->rows[at], row) == 0) {
-		if (t->rows[at].usable == row->usable)
+		if (t->rows[at].usable == row->usable && t->rows[at].marked == row->marked)
 			return 0;
 		t->rows[at].usable = row->usable;
+		t->rows[at].marked = row->marked;
 		return 1;
 	}
 	r = table_reserve(t);
@@ -151,7 +153,8 @@ static bool table_equal(const struct table *a, const struct table *b)
 		return false;
 	for (size_t i = 0; i < a->n; i++)
 		if (compare_rows(&a->rows[i], &b->rows[i]) != 0 ||
-			a->rows[i].usable != b->rows[i].usable)
+			a->rows[i].usable != b->rows[i].usable ||
+			a->rows[i].marked != b->rows[i].marked)
 			return false;
 	return true;
 }
@@ -179,6 +182,9 @@ static bool row_from_message(const struct nlmsghdr *nlh, struct row *ret)
 		else if (mnl_attr_get_type(attr) == IFA_FLAGS &&
 			 mnl_attr_get_payload_len(attr) == sizeof(uint32_t))
 			flags = mnl_attr_get_u32(attr); /* the header has room for eight */
+		else if (mnl_attr_get_type(attr) == IFA_PROTO &&
+			 mnl_attr_get_payload_len(attr) == sizeof(uint8_t))
+			row.marked = mnl_attr_get_u8(attr) == ADDRESSES_MARK;
 	}
 	/* With a point-to-point peer, IFA_ADDRESS is the peer's. */
 	if (local)
@@ -442,4 +448,58 @@ enum addresses_answer addresses_in(const struct addresses *a, const struct prefi
 			return ADDRESSES_PRESENT;
 	}
 	return ADDRESSES_MISSING;
+}
+
+bool addresses_read_now(struct addresses *a)
+{
+	struct change c = {.a = a};
+
+	if (!drain(a, &c) && redump(a) > 0)
+		c.changed = true;
+	return c.changed;
+}
+
+void addresses_held(const struct addresses *a, const struct address *address, uint32_t interface,
+	struct addresses_held *ret)
+{
+	const struct row key = {.address = *address};
+
+	*ret = (struct addresses_held){.known = a->known};
+	for (size_t i = table_find(&a->table, &key); i < a->table.n; i++) {
+		const struct row *row = &a->table.rows[i];
+		bool host = row->length == (address->family == ADDRESS_FAMILY_IPV4 ? 32 : 128);
+
+		if (!address_equal(&row->address, address))
+			break;
+		if (row->interface == interface && host) {
+			ret->here = true;
+			ret->here_usable = row->usable;
+		} else if (row->marked) {
+			ret->ours_apart = true;
+		}
+		ret->ours = ret->ours || row->marked;
+		ret->others = ret->others || (row->usable && !row->marked);
+	}
+}
+
+bool addresses_marked(const struct addresses *a, size_t *at, struct addresses_place *ret)
+{
+	for (; *at < a->table.n; (*at)++) {
+		const struct row *row = &a->table.rows[*at];
+
+		if (!row->marked)
+			continue;
+		*ret = (struct addresses_place){
+			.address = row->address, .interface = row->interface, .length = row->length};
+		(*at)++;
+		return true;
+	}
+	return false;
+}
+
+size_t addresses_first(const struct addresses *a, const struct address *address)
+{
+	const struct row key = {.address = *address};
+
+	return table_find(&a->table, &key);
 }
