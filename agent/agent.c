@@ -122,8 +122,10 @@ bool agent_decide(struct agent *a)
 	agent_arm_deadline(a);
 	narrate_transitions(a->engine, &facts);
 	repairs_look(a->repairs);
-	if (changed)
+	if (changed) {
 		shedding_touch(a->shedding);
+		managed_touch(a->managed);
+	}
 	return changed;
 }
 
@@ -185,6 +187,7 @@ static void agent_on_addresses(void *userdata)
 
 	agent_tell_addresses(a);
 	(void)agent_decide(a);
+	managed_touch(a->managed);
 }
 
 /* ---- start ---- */
@@ -218,6 +221,7 @@ static void agent_on_ready(void *userdata)
 	checks_start(a->checks);
 	agent_write_deadman(a);
 	shedding_start(a->shedding);
+	managed_ready(a->managed);
 	notify_ready();
 	if (a->early != 0)
 		(void)raise(a->early);
@@ -309,6 +313,14 @@ static int agent_init(struct agent *a)
 		.cannot_shed = agent_cannot_shed,
 		.userdata = a,
 	};
+	const struct managed_modules managed_modules = {
+		.config = (const struct config *const *)&a->config,
+		.engine = (const struct engine *const *)&a->engine,
+		.apply = (const struct apply *const *)&a->apply,
+		.control = (const struct control *const *)&a->control,
+		.addresses = &a->addresses,
+	};
+	const struct managed_ops managed_ops = {.changed = agent_on_addresses, .userdata = a};
 	struct http_ops http_ops = agent_http_ops;
 	struct engine_change *change;
 	struct error error = {0};
@@ -332,6 +344,9 @@ static int agent_init(struct agent *a)
 	(void)sd_event_source_set_enabled(a->deadline, SD_EVENT_OFF);
 	(void)sd_event_source_set_description(a->deadline, "engine-deadline");
 	r = addresses_new(&a->addresses, a->event, agent_on_addresses, a);
+	if (r < 0)
+		return r;
+	r = managed_new(&a->managed, a->event, &managed_modules, &managed_ops);
 	if (r < 0)
 		return r;
 	a->host.event = a->event;
@@ -385,6 +400,7 @@ static int agent_init(struct agent *a)
 		log_error("%s", error.text);
 		return r;
 	}
+	managed_start(a->managed);
 	return apply_start(a->apply);
 }
 
@@ -392,6 +408,7 @@ static void agent_done(struct agent *a)
 {
 	http_free(a->http);
 	shedding_free(a->shedding);
+	managed_free(a->managed);
 	load_free(a->load);
 	document_render_free(a->status);
 	control_free(a->control);

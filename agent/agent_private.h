@@ -15,6 +15,7 @@
 #include "agent/core/engine.h"
 #include "agent/loop.h"
 #include "agent/hooks.h"
+#include "agent/managed.h"
 #include "agent/load/load.h"
 #include "agent/repair.h"
 #include "agent/status/caller.h"
@@ -42,6 +43,7 @@ struct agent {
 	struct engine *engine;
 	struct apply *apply;
 	struct addresses *addresses;
+	struct managed *managed;
 	struct probe_host host;
 	struct http *http;
 	struct checks *checks;
@@ -62,10 +64,11 @@ struct agent {
 	bool ready;	/* what BIRD does is known; the engine decides */
 	int early;	/* a HUP or TERM that came before that and is to come again; 0: none */
 	bool stopping;
-	bool lingers;		/* what leaves gently is still announced, and checks run on */
-	bool withdrew;		/* the stop did, and BIRD was told */
-	bool leaving;		/* nothing is waited for any more but the grace */
-	char config_error[512]; /* why the configuration on disk was refused; "": it was not */
+	bool lingers;		 /* what leaves gently is still announced, and checks run on */
+	bool withdrew;		 /* the stop did, and BIRD was told */
+	bool leaving;		 /* nothing is waited for any more but the grace */
+	struct monotime ends_by; /* the latest, for managed addresses; zero: it has not begun */
+	char config_error[512];	 /* why the configuration on disk was refused; "": it was not */
 	struct monotime config_loaded;
 };
 

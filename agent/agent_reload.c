@@ -208,6 +208,7 @@ static int agent_swap(struct agent *a, struct config *config, bool force, struct
 	a->generation++;
 	a->config = config;
 	repairs_commit(a->repairs, config, repairs);
+	managed_configure(a->managed);
 	agent_tell_words(a);
 	agent_tell_addresses(a);
 	agent_configure_shedding(a);

@@ -14,6 +14,7 @@
 #include "agent/events/events.h"
 #include "agent/system/notify.h"
 
+#define AGENT_READ_MAX_MS 2000 /* for BIRD to be read once more, where addresses wait for it */
 #define AGENT_STOP_MAX_MS 5000 /* for BIRD to settle; well below TimeoutStopSec */
 
 /* BIRD did what was wanted of it, or is away: then the fragments say it for when it comes back. */
@@ -25,19 +26,28 @@ static bool agent_may_leave(const struct agent *a)
 	       status->link == APPLY_LINK_REFUSED;
 }
 
-static int agent_on_grace_over(sd_event_source *source, uint64_t us, void *userdata)
-{
-	struct agent *a = userdata;
-
-	return sd_event_exit(a->event, 0);
-}
-
 /* The time is over at which a stop leaves in any case: fn is called then. */
 static int agent_stop_timer(struct agent *a, uint64_t ms, sd_event_time_handler_t fn)
 {
 	a->stop_timer = sd_event_source_disable_unref(a->stop_timer);
 	return sd_event_add_time_relative(
 		a->event, &a->stop_timer, CLOCK_BOOTTIME, ms * 1000, 1000, fn, a);
+}
+
+/* The managed addresses go last, each when its own grace is over; those of which BIRD has not said
+ * in time that they are withdrawn stay. */
+static int agent_on_grace_over(sd_event_source *source, uint64_t us, void *userdata)
+{
+	struct agent *a = userdata;
+	struct monotime now = clock_monotime();
+	uint64_t ms = managed_leave(a->managed);
+
+	if (a->ends_by.us == 0)
+		a->ends_by = monotime_add_ms(now, a->config->stop_grace_ms + AGENT_READ_MAX_MS);
+	if (ms > 0 && !monotime_reached(a->ends_by, now) &&
+		agent_stop_timer(a, ms, agent_on_grace_over) >= 0)
+		return 0;
+	return sd_event_exit(a->event, 0);
 }
 
 /* Routers have just been told: queries that were on their way are answered before the agent ends,
@@ -49,7 +59,7 @@ static void agent_leave(struct agent *a)
 	if (a->leaving)
 		return;
 	a->leaving = true;
-	if (grace_ms == 0 || agent_stop_timer(a, grace_ms, agent_on_grace_over) < 0)
+	if (agent_stop_timer(a, grace_ms, agent_on_grace_over) < 0)
 		(void)sd_event_exit(a->event, 0);
 }
 
@@ -116,6 +126,7 @@ void agent_on_changed(void *userdata)
 
 	a->revision++;
 	shedding_touch(a->shedding);
+	managed_touch(a->managed);
 	if (!a->stopping)
 		return;
 	/* All that was to leave gently is gone before its time; from the loop, since this is
@@ -149,6 +160,7 @@ int agent_on_stop(sd_event_source *source, const struct signalfd_siginfo *si, vo
 		"stopping: each service by its on_stop");
 	a->stopping = true;
 	shedding_stop(a->shedding);
+	managed_stop(a->managed);
 	agent_tell_sheds(a);
 	repairs_stop(a->repairs);
 	engine_stop(a->engine);

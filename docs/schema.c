@@ -283,8 +283,8 @@ static json_t *special(const char *name)
 	if (strcmp(name, "leave") == 0)
 		return object_of(&tables_leave);
 	if (strcmp(name, "manage_addresses") == 0)
-		return made(json_pack("{s:[{s:s}, o]}", "anyOf", "type", "boolean",
-			object_of(&tables_managed)));
+		return made(json_pack(
+			"{s:[{s:s}, o]}", "anyOf", "type", "boolean", object_of(&tables_managed)));
 	if (strcmp(name, "communities") == 0)
 		return communities("^[0-9]{1,5}:[0-9]{1,5}$");
 	if (strcmp(name, "large_communities") == 0)

@@ -682,6 +682,15 @@ const struct apply_status *apply_status(const struct apply *a)
 	return &a->status;
 }
 
+bool apply_leaves(const struct apply *a)
+{
+	for (size_t i = 0; i < a->n_protocols; i++)
+		if (a->protocols[i]->want == PLAN_WANT_GONE &&
+			a->protocols[i]->seen != PLAN_SEEN_ABSENT)
+			return true;
+	return false;
+}
+
 size_t apply_warnings(const struct apply *a, const struct advise_warning **ret)
 {
 	return advise_warnings(a->advise, ret);

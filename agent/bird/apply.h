@@ -113,6 +113,9 @@ enum prefix_wanted apply_found(const struct apply *a, size_t service, size_t pre
 /* Notes what is wanted; apply_flush() carries it out. */
 void apply_want(struct apply *a, size_t service, size_t prefix, enum prefix_wanted wanted);
 
+/* True while BIRD has protocols of ours, or may have, that are not configured any more. */
+bool apply_leaves(const struct apply *a);
+
 /* Reads the prefix again soon, out of turn: for facts that nobody tells us of, such as other
  * servers' routes (apply_route_from()). */
 void apply_look(struct apply *a, size_t service, size_t prefix);

@@ -141,9 +141,9 @@ struct config_service {
 			  does */
 	struct config_hook *hooks; /* in the order of the files */
 	size_t n_hooks;
-	int on_stop;	    /* enum config_on_stop */
-	int on_failure;	    /* enum config_on_failure */
-	bool address_check; /* the default of its prefixes */
+	int on_stop;		 /* enum config_on_stop */
+	int on_failure;		 /* enum config_on_failure */
+	bool address_check;	 /* the default of its prefixes */
 	char *managed_interface; /* manage_addresses: where its addresses are put; NULL: nowhere */
 };
 
@@ -284,7 +284,7 @@ struct config {
 #define CONFIG_COMMUNITIES_MAX 64 /* of one prefix, of either kind */
 #define CONFIG_WEIGHTS_MAX 100000 /* of all nodes */
 #define CONFIG_SIGNALS_MAX 16
-#define CONFIG_MEMBERS_MAX 256	  /* neighbours, of the configuration and of its file together */
+#define CONFIG_MEMBERS_MAX 256 /* neighbours, of the configuration and of its file together */
 
 /*
  * Reads FILE and conf.d, merges, checks. On success *ret is owned by the caller and `problems`

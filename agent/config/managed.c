@@ -74,8 +74,8 @@ void managed_load(
 		return;
 	if (json_is_true(value))
 		value = NULL;
-	else if (!settings_is_object(&l->report, &path, value,
-			 "true, false or an object with the interface"))
+	else if (!settings_is_object(
+			 &l->report, &path, value, "true, false or an object with the interface"))
 		return;
 	settings_check_keys(&l->report, &path, value, &tables_managed, NULL);
 	settings_load(&l->report, &path, &tables_managed, value, NULL, &settings);
@@ -89,6 +89,6 @@ bool managed_print(const struct config_service *s, json_t *object)
 
 	if (!s->managed_interface)
 		return json_object_del(object, "manage_addresses") == 0;
-	return json_object_set_new(object, "manage_addresses",
-		       settings_print(&tables_managed, &settings)) == 0;
+	return json_object_set_new(
+		       object, "manage_addresses", settings_print(&tables_managed, &settings)) == 0;
 }

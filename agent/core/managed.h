@@ -1,8 +1,8 @@
 #ifndef REDSHANK_CORE_MANAGED_H
 #define REDSHANK_CORE_MANAGED_H
 /*
- * When an address that the agent manages comes and goes: `manage_addresses`. The rules are numbered;
- * the first that matches wins. docs/invariants.md has what is always true of them.
+ * When an address that the agent manages comes and goes: `manage_addresses`. The rules are
+ * numbered; the first that matches wins. docs/invariants.md has what is always true of them.
  *
  *  0. kept       the agent leaves and BIRD keeps what is announced, or what BIRD does is not known
  *                yet: nothing is removed

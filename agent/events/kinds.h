@@ -60,6 +60,9 @@
 	X(SHED_ALARM, "shed_alarm", "541c7d08ab35f6024a520402d5662743")                   \
 	X(GRANT, "grant", "19c12977d6f5e72ccf088e93df336d88")                             \
 	X(GRANT_REFUSED, "grant_refused", "80e9262cfc8f8c258e84428d80775370")             \
+	X(ADDRESS_ADDED, "address_added", "a1a1d2a4a8647e1760e469198a421a03")             \
+	X(ADDRESS_REMOVED, "address_removed", "e768c8d4ddd22be9dc7322efd2e0aa40")         \
+	X(ADDRESS_TROUBLE, "address_trouble", "35cd5c2f4ac9655475897f03da2d51f6")         \
 	X(FRAGMENT_REPAIRED, "fragment_repaired", "1225b5d75a4a310c1414902e3488f463")     \
 	X(FRAGMENT_REMOVED, "fragment_removed", "02e0f391a04054356ae1d1d0ccf40241")       \
 	X(FRAGMENT_STRANGER, "fragment_stranger", "9d22a5a198a6ec63cf776aebedc4b0cb")     \

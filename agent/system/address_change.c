@@ -42,8 +42,8 @@ static int send_request(const struct nlmsghdr *nlh)
 	return 0;
 }
 
-static struct nlmsghdr *put_request(char *buf, uint16_t type, uint16_t flags,
-	const struct addresses_place *place)
+static struct nlmsghdr *put_request(
+	char *buf, uint16_t type, uint16_t flags, const struct addresses_place *place)
 {
 	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
 	struct ifaddrmsg *m = mnl_nlmsg_put_extra_header(nlh, sizeof(*m));

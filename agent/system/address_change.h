@@ -1,9 +1,9 @@
 #ifndef REDSHANK_SYSTEM_ADDRESS_CHANGE_H
 #define REDSHANK_SYSTEM_ADDRESS_CHANGE_H
 /*
- * Adds and removes addresses of this host by rtnetlink (RTM_NEWADDR, RTM_DELADDR; linux/rtnetlink.h).
- * Takes CAP_NET_ADMIN. What comes of it is also told to those who follow the addresses
- * (addresses.h), and is in their queue when this returns.
+ * Adds and removes addresses of this host by rtnetlink (RTM_NEWADDR, RTM_DELADDR;
+ * linux/rtnetlink.h). Takes CAP_NET_ADMIN. What comes of it is also told to those who follow the
+ * addresses (addresses.h), and is in their queue when this returns.
  */
 #include <stdint.h>
 

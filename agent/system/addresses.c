@@ -489,8 +489,9 @@ bool addresses_marked(const struct addresses *a, size_t *at, struct addresses_pl
 
 		if (!row->marked)
 			continue;
-		*ret = (struct addresses_place){
-			.address = row->address, .interface = row->interface, .length = row->length};
+		*ret = (struct addresses_place){.address = row->address,
+			.interface = row->interface,
+			.length = row->length};
 		(*at)++;
 		return true;
 	}
