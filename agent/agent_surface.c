@@ -47,6 +47,13 @@ static void agent_shed_server(void *userdata, struct shed_server *ret)
 	shedding_server(a->shedding, ret);
 }
 
+static bool agent_address(void *userdata, size_t service, size_t prefix, struct managed_view *ret)
+{
+	const struct agent *a = userdata;
+
+	return managed_view(a->managed, service, prefix, ret);
+}
+
 static struct document_facts agent_facts(struct agent *a)
 {
 	return (struct document_facts){
@@ -57,6 +64,8 @@ static struct document_facts agent_facts(struct agent *a)
 		.check_view = agent_check_view,
 		.check_durations = agent_check_durations,
 		.repair = agent_repair,
+		.address = agent_address,
+		.addresses = managed_counts(a->managed),
 		.hooks = hooks_results(a->hooks),
 		.words = control_words(a->control),
 		.neighbours = shedding_neighbours(a->shedding),

@@ -99,13 +99,14 @@ static size_t count_prefixes(const struct config *c)
 	return n;
 }
 
-static void take_old(const struct managed *m, struct item *item)
+static void take_old(const struct managed *m, struct item *item, const char *interface)
 {
 	const struct item *old = find(m, &item->address);
 
 	if (!old)
 		return;
-	item->was_here = old->was_here;
+	item->was_here = old->was_here && old->view.interface && interface &&
+			 strcmp(old->view.interface, interface) == 0;
 	item->gone = old->gone;
 	item->tried = old->tried;
 	item->view = old->view;
@@ -128,7 +129,7 @@ static void add_prefix(struct managed *m, struct item *items, size_t *n, size_t 
 		.service = s,
 		.prefix = p,
 		.gone = MONOTIME_NEVER};
-	take_old(m, item);
+	take_old(m, item, service->managed_interface);
 	item->view.interface = service->managed_interface;
 	(*n)++;
 }
@@ -344,8 +345,9 @@ static void add(struct look *l, struct item *item, uint32_t index)
 	if (item->was_here) {
 		item->view.restored++;
 		l->m->counts.restored++;
+	} else {
+		l->m->counts.added++;
 	}
-	l->m->counts.added++;
 	note(item->was_here ? &l->restored : &l->added, item);
 }
 
@@ -549,12 +551,12 @@ void managed_ready(struct managed *m)
 
 void managed_configure(struct managed *m)
 {
-	/* What the items borrowed may be gone. */
-	for (size_t i = 0; i < m->n_items; i++) {
+	m->configured = make_items(m);
+	/* Else what the items have borrowed is gone. */
+	for (size_t i = 0; !m->configured && i < m->n_items; i++) {
 		m->items[i].configured = false;
 		m->items[i].view.interface = NULL;
 	}
-	m->configured = make_items(m);
 	managed_touch(m);
 }
 

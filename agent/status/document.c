@@ -229,6 +229,7 @@ void document_put_prefix(struct document *d, size_t service, size_t index, bool 
 	json_write_string(w, "reason", prefix_reason_name(wanted->reason));
 	document_put_time(d, "since", wanted->since);
 	json_write_string(w, "elsewhere", null_if_empty(seen->elsewhere));
+	document_put_address(d, service, index);
 	put_word(d, "drain", document_word(d, WORD_DRAIN, service, index));
 	put_word(d, "announce", document_word(d, WORD_ANNOUNCE, service, index));
 	document_put_shed(d, service, index, whole);

@@ -5,6 +5,7 @@
  *   drains: a list of {name,reason,who,since,until,configured}
  *   services.NAME.prefixes.PREFIX.{wanted,announced,exported,weight,reason,since,elsewhere,drain,
  *   shed,level}
+ *   services.NAME.prefixes.PREFIX.address.{interface,state,ours,restored,error}
  *   services.NAME.checks.NAME.{state,reason,outcomes,durations_us,since,last,duration_us,next,level}
  *   services.NAME.repair.{unit,state,since,attempts,limit,next,last,last_result,text}
  *   services.NAME.{health,level}; verdict.{level,text,command};
@@ -18,6 +19,7 @@
 #include "agent/config/config.h"
 #include "agent/core/engine.h"
 #include "agent/core/repair.h"
+#include "agent/status/managed_view.h"
 #include "agent/words/words.h"
 #include "probes/run.h"
 
@@ -38,10 +40,13 @@ struct document_facts {
 		uint32_t ret_us[CHECK_HISTORY_LENGTH]);
 	/* The repair of a service; false where it has no `restart`. NULL: of none is known. */
 	bool (*repair)(void *userdata, size_t service, struct repair_view *ret);
-	const uint64_t *hooks;		     /* runs, by enum hooks_result; NULL: not known */
-	const struct words *words;	     /* of operators; NULL: none */
-	const struct neighbours *neighbours; /* NULL: none are configured */
-	const struct load *load;	     /* NULL: not measured */
+	/* The address of a prefix; false where it is not managed. NULL: none is. */
+	bool (*address)(void *userdata, size_t service, size_t prefix, struct managed_view *ret);
+	const struct managed_counts *addresses; /* of managed ones; NULL: not known */
+	const uint64_t *hooks;			/* runs, by enum hooks_result; NULL: not known */
+	const struct words *words;		/* of operators; NULL: none */
+	const struct neighbours *neighbours;	/* NULL: none are configured */
+	const struct load *load;		/* NULL: not measured */
 	/* What shedding makes of a prefix, the nth promise behind it, and of the server: false
 	 * where there is nothing to say. NULL: nothing is known. */
 	bool (*shed)(void *userdata, size_t service, size_t prefix, struct shed_prefix *ret);

@@ -55,6 +55,8 @@ void document_put_word(struct json_writer *w, const struct word *word);
 void document_put_prefix(struct document *d, size_t service, size_t index, bool whole);
 void document_put_check(struct document *d, size_t service, size_t index);
 /* The key `repair` of a service: null where it has no `restart`. */
+/* The key `address` of a prefix. */
+void document_put_address(struct document *d, size_t service, size_t prefix);
 void document_put_repair(struct document *d, size_t service);
 
 #endif

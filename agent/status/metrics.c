@@ -195,6 +195,28 @@ static void put_render_time(const struct metrics_item *i)
 	metrics_sample_us(i->w, i->facts->render_us);
 }
 
+static void put_managed(const struct metrics_item *i)
+{
+	const struct managed_counts *c = i->facts->document.addresses;
+
+	if (!c)
+		return;
+	metrics_sample(i->w, "state", "missing", c->n_missing);
+	metrics_sample(i->w, "state", "other", c->n_managed - c->n_missing);
+}
+
+static void put_managed_changes(const struct metrics_item *i)
+{
+	const struct managed_counts *c = i->facts->document.addresses;
+
+	if (!c)
+		return;
+	metrics_sample(i->w, "result", "added", c->added);
+	metrics_sample(i->w, "result", "restored", c->restored);
+	metrics_sample(i->w, "result", "removed", c->removed);
+	metrics_sample(i->w, "result", "failed", c->failed);
+}
+
 /* --- neighbours --- */
 
 static void put_load_utilisation(const struct metrics_item *i)
@@ -727,6 +749,10 @@ static const struct metrics_row {
 	COUNTER("service_transitions", SERVICE, put_service_transitions,
 		"Changes of the health of the service, by what it became."),
 	COUNTER("hooks", AGENT, put_hooks, "Runs of hooks, by what came of them."),
+	GAUGE("managed_addresses", AGENT, put_managed,
+		"Addresses that the agent manages: those that are missing, and the others."),
+	COUNTER("managed_address_changes", AGENT, put_managed_changes,
+		"What the agent did to this host's addresses; restored: gone by another's hand."),
 	GAUGE("service_repair_state", SERVICE, put_repair_state,
 		"1 for what the repair of the service does, else 0. Absent: it has no `restart`."),
 	COUNTER("service_restarts", SERVICE, put_restarts,

@@ -1,0 +1,359 @@
+"""Addresses that the agent manages: there before the announcement, and gone only when the router has
+withdrawn and the grace is over; never anybody else's, and nothing of it needed for health."""
+
+import ipaddress
+import os
+import signal
+import socket
+import struct
+import threading
+import time
+
+from lib.agentctl import build_folder
+from lib.case import check, eventually, main
+from lib.site import Site
+from lib.wire import ANNOUNCE, WITHDRAW
+
+DNS, DNS6, WEB = "192.0.2.53/32", "2001:db8::53/128", "192.0.2.80/32"
+GRACE = 0.4
+MARK = 82
+NEW, GONE = 20, 21  # RTM_NEWADDR, RTM_DELADDR
+
+
+def decode(message):
+    """An address as the kernel tells it: ("192.0.2.53/32", {attribute: bytes})."""
+    attributes, rest = {}, message[8:]
+    while len(rest) >= 4:
+        length, kind = struct.unpack_from("=HH", rest)
+        attributes[kind], rest = rest[4:length], rest[(length + 3) & ~3:]
+    return f"{ipaddress.ip_address(attributes[1])}/{message[1]}", attributes  # IFA_ADDRESS
+
+
+class Watcher:
+    """Every change of the host's addresses as (time, NEW or GONE, prefix), as the kernel tells it."""
+
+    def __init__(self, host):
+        self.seen = []
+        with host.inside():
+            self._sock = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE)
+        self._sock.bind((0, 0x10 | 0x100))  # RTMGRP_IPV4_IFADDR, RTMGRP_IPV6_IFADDR
+        threading.Thread(target=self._work, daemon=True).start()
+
+    def _work(self):
+        while True:
+            try:
+                data, now = self._sock.recv(65536), time.time()
+            except OSError:
+                return
+            while len(data) >= 24:
+                length, kind = struct.unpack_from("=IH", data)
+                self.seen.append((now, kind, decode(data[16:length])[0]))
+                data = data[(length + 3) & ~3:]
+
+    def since(self, when, kind, prefix):
+        return [at for at, its, whose in self.seen if at >= when and its == kind and whose == prefix]
+
+    def wait(self, when, kind, prefix):
+        return eventually(lambda: self.since(when, kind, prefix), 5, lambda: f"{kind} of {prefix} in {self.seen}")[0]
+
+
+def here(host, prefix, device="lo"):
+    """None, "ours" or "others": the address on this interface. ip(8) of Debian 12 does not show the mark."""
+    with host.inside():
+        index = socket.if_nametoindex(device)
+        sock = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE)
+    with sock:
+        sock.send(struct.pack("=IHHIIBxxxI", 24, 22, 0x301, 1, 0, 0, 0))  # RTM_GETADDR, a dump
+        while True:
+            data = sock.recv(65536)
+            while len(data) >= 16:
+                length, kind = struct.unpack_from("=IH", data)
+                if kind == 3:  # NLMSG_DONE
+                    return None
+                message, data = data[16:length], data[(length + 3) & ~3:]
+                its, attributes = decode(message)
+                if its == prefix and struct.unpack_from("=I", message, 4)[0] == index:
+                    check(not struct.unpack("=I", attributes[8])[0] & 0x48, "neither tentative nor dadfailed", prefix)
+                    return "ours" if attributes.get(11) == bytes([MARK]) else "others"
+
+
+def fresh(site, manage=True, start=True, address=None, **service):
+    """The agent anew on edge1, whose addresses of `dns` are `address` ("others") or not there."""
+    edge = site.edges[0]
+    agent = edge.agent
+    if agent.process and agent.process.alive():
+        agent.stop(signal.SIGKILL)
+    for name in os.listdir(edge.fragments):
+        os.unlink(os.path.join(edge.fragments, name))
+    if edge.bird.process.alive():
+        edge.birdc("configure")
+    site.wait_route(DNS, {"edge2"})
+    for prefix in (DNS, DNS6):
+        edge.host.run(["ip", "addr", "del", prefix, "dev", "lo"], check=False)
+        if address:
+            edge.add_address(prefix)
+    if os.path.exists(edge.host.path("state.json")):
+        os.unlink(edge.host.path("state.json"))
+    agent.program, agent.config = None, agent.default_config()
+    agent.config["stop_grace"] = f"{int(GRACE * 1000)}ms"
+    agent.config["services"]["dns"].update({"manage_addresses": manage, **service})
+    if start:
+        agent.start()
+        announced(site)
+    return agent
+
+
+def announced(site):
+    agent = site.edges[0].agent
+    for prefix in (DNS, DNS6):
+        agent.wait_prefix(prefix, wanted="announce", reason="healthy", announced=True, exported=1)
+        site.wait_announced(prefix, "edge1")
+    agent.wait_status(lambda s: s["bird"]["settled"], what="settled")
+
+
+def address(agent, prefix=DNS):
+    return agent.prefix(prefix)["address"]
+
+
+def wait_address(agent, prefix=DNS, **fields):
+    eventually(
+        lambda: all(address(agent, prefix)[key] == value for key, value in fields.items()),
+        5,
+        lambda: f"{prefix}: {fields}, last {address(agent, prefix)}\n{agent.tail()}",
+    )
+
+
+def ctl(agent, *arguments, code=0):
+    done = agent.ctl(*arguments)
+    check(done.returncode == code, f"redshankctl {arguments} exits {code}", done)
+    return done
+
+
+def follow(site):
+    """Its edge's addresses are watched from now on; (watcher, asker, now)."""
+    if not hasattr(site, "watcher"):
+        site.watcher, site.queries = Watcher(site.edges[0].host), site.asker(rate=200)
+    return site.watcher, site.queries, time.time()
+
+
+def removed_after(site, since):
+    """Both addresses have gone, each after the router has withdrawn it and the grace was over."""
+    watcher = follow(site)[0]
+    for prefix in (DNS, DNS6):
+        left = site.wire.wait_withdraw("edge1", prefix, since=since).time
+        gone = watcher.wait(since, GONE, prefix)
+        check(GRACE <= gone - left < GRACE + 1.5, f"{prefix} goes when the grace is over", gone - left)
+
+
+def nothing_lost(site, since):
+    """Of all queries from `since` until now, when the address is gone."""
+    queries, now = follow(site)[1], time.time()
+    queries.wait_served("edge2", since=now)
+    eventually(lambda: queries.lost(since, now) == 0, 2, lambda: f"no query is lost: {queries.summary(since)}")
+
+
+def test_start(site):
+    """The address is added, marked and permanent, before anything is announced."""
+    watcher, _, moment = follow(site)
+    agent = fresh(site)
+    host = site.edges[0].host
+    for prefix in (DNS, DNS6):
+        came = watcher.wait(moment, NEW, prefix)
+        first = site.wire.wait_announce("edge1", prefix, since=moment).time
+        check(came < first, f"{prefix} is there before it is announced", came, first)
+        check(here(host, prefix) == "ours", "marked", host.ip("addr show dev lo"))
+        check("forever" in host.ip(f"addr show dev lo to {prefix}"), "permanent")
+        check(address(agent, prefix) == {"interface": "lo", "state": "present", "ours": True, "restored": 0, "error": None},
+              "the status", address(agent, prefix))
+    check(agent.prefix(WEB)["address"] is None, "the other service's is not managed")
+    check("addresses: added: 192.0.2.53 2001:db8::53" in agent.text(), "said", agent.tail())
+
+
+def test_death(site):
+    """A death withdraws and the address stays, for the checks to find it."""
+    agent = fresh(site)
+    watcher, _, moment = follow(site)
+    edge = site.edges[0]
+    edge.nsd.kill()
+    site.wire.wait_withdraw("edge1", DNS, since=moment)
+    time.sleep(GRACE + 0.3)  # nothing is to happen
+    check(here(edge.host, DNS) == "ours" and not watcher.since(moment, GONE, DNS), "it stays")
+    edge.nsd.start()
+    agent.wait_prefix(DNS, announced=True)
+    announced(site)
+
+
+def test_drain(site):
+    """A drain removes it last, no query is lost, and undrain adds it first."""
+    agent = fresh(site)
+    watcher, _, moment = follow(site)
+    site.queries.wait_served("edge1")
+    ctl(agent, "drain", "dns")
+    removed_after(site, moment)
+    wait_address(agent, state="absent", ours=False)
+    nothing_lost(site, moment)
+    moment = time.time()
+    ctl(agent, "undrain", "dns")
+    for prefix in (DNS, DNS6):
+        came = watcher.wait(moment, NEW, prefix)
+        check(came < site.wire.wait_announce("edge1", prefix, since=moment).time, "the address comes first")
+    announced(site)
+
+
+def test_leave(site):
+    """Who leaves gently is announced for a time, and its address goes after that time and the grace."""
+    agent = fresh(site, leave={"graceful": "700ms"})
+    _, _, moment = follow(site)
+    ctl(agent, "drain", "dns")
+    wait_address(agent, state="announced")
+    removed_after(site, moment)
+    check(site.watcher.since(moment, GONE, DNS)[0] - moment >= 0.7 + GRACE, "after both")
+
+
+def test_stop(site):
+    """TERM withdraws, waits for the grace, removes, ends; no query is lost."""
+    agent = fresh(site)
+    _, _, moment = follow(site)
+    site.queries.wait_served("edge1")
+    agent.send_signal(signal.SIGTERM)
+    check(agent.process.wait(10) == 0, "exit status")
+    removed_after(site, moment)
+    nothing_lost(site, moment)
+    check(here(site.edges[0].host, DNS) is None and here(site.edges[0].host, DNS6) is None, "they are gone")
+
+
+def test_keep(site):
+    """With `keep`, and with USR2, nothing is removed; the next agent adopts, without an UPDATE."""
+    agent = fresh(site, on_stop="keep")
+    moment = follow(site)[2]
+    for number in (signal.SIGTERM, signal.SIGUSR2, signal.SIGKILL):
+        agent.stop(number)
+        check(here(site.edges[0].host, DNS) == "ours", "it stays", number)
+        agent.start()
+        announced(site)
+        wait_address(agent, state="present", ours=True)
+    check(not site.wire.since(moment, "edge1") and not site.watcher.since(moment, GONE, DNS), "nothing was seen outside")
+
+
+def test_orphan(site):
+    """After a crash, what is no longer configured is withdrawn, and its address removed after that."""
+    agent = fresh(site)
+    agent.kill()
+    agent.config["services"]["dns"]["prefixes"] = {DNS6: 100}
+    moment = time.time()
+    agent.start()
+    left = site.wire.wait_withdraw("edge1", DNS, since=moment).time
+    gone = follow(site)[0].wait(moment, GONE, DNS)
+    check(GRACE <= gone - left < GRACE + 2, "the same order", gone - left)
+    check(here(site.edges[0].host, DNS6) == "ours", "the other stays")
+    moment = time.time()
+    del agent.config["services"]["dns"]
+    agent.reload()
+    left = site.wire.wait_withdraw("edge1", DNS6, since=moment).time
+    gone = site.watcher.wait(moment, GONE, DNS6)
+    check(GRACE <= gone - left < GRACE + 2, "and so with a reload", gone - left)
+
+
+def test_others(site):
+    """What somebody else has added is used, left alone, and never removed."""
+    agent = fresh(site, address="others")
+    moment = follow(site)[2]
+    host = site.edges[0].host
+    wait_address(agent, state="others", ours=False)
+    ctl(agent, "drain", "dns")
+    site.wire.wait_withdraw("edge1", DNS, since=moment)
+    time.sleep(GRACE + 0.3)
+    ctl(agent, "undrain", "dns")
+    announced(site)
+    check(agent.stop() == 0, "exit status")
+    check(here(host, DNS) == here(host, DNS6) == "others", "still there", host.ip("addr show dev lo"))
+    check(not site.watcher.since(moment, GONE, DNS) and not site.watcher.since(moment, NEW, DNS), "untouched")
+
+
+def test_by_hand(site):
+    """An address of ours that somebody removes comes back, at most once a second, and is counted."""
+    agent = fresh(site)
+    moment = follow(site)[2]
+    host = site.edges[0].host
+    for _ in range(3):
+        host.ip(f"addr del {DNS} dev lo")
+        site.watcher.wait(time.time() - 0.5, GONE, DNS)
+        eventually(lambda: here(host, DNS) == "ours", 5, "it comes back")
+    came = site.watcher.since(moment, NEW, DNS)
+    check(len(came) == 3 and all(b - a > 0.95 for a, b in zip(came, came[1:])), "once a second", came)
+    wait_address(agent, state="present", restored=3)
+    check("added again, since somebody had removed it: 192.0.2.53" in agent.text(), "said", agent.tail())
+    announced(site)
+
+
+def test_bird_away(site):
+    """While nobody knows what BIRD does, the address stays; when BIRD says it is withdrawn, it goes."""
+    agent = fresh(site)
+    edge, moment = site.edges[0], follow(site)[2]
+    edge.bird.stop()
+    agent.wait_status(lambda s: s["bird"]["link"] == "away", what="away")
+    ctl(agent, "drain", "dns")
+    wait_address(agent, state="bird")
+    time.sleep(GRACE + 0.3)
+    check(here(edge.host, DNS) == "ours", "it stays")
+    edge.bird.start()
+    site.wait_sessions()
+    site.watcher.wait(moment, GONE, DNS)
+    ctl(agent, "undrain", "dns")
+    announced(site)
+    edge.bird.stop()
+    agent.wait_status(lambda s: s["bird"]["link"] == "away", what="away")
+    check(agent.stop() == 0, "exit status")
+    check(here(edge.host, DNS) == "ours", "and so at a stop")
+    edge.bird.start()
+    site.wait_sessions()
+
+
+def test_interface(site):
+    """Another interface takes it over without a gap."""
+    host = site.edges[0].host
+    agent = fresh(site)
+    host.ip("link add anycast0 type veth peer name anycast1", "link set anycast1 up", "link set anycast0 up")
+    moment = follow(site)[2]
+    agent.config["services"]["dns"]["manage_addresses"] = {"interface": "anycast0"}
+    agent.reload()
+    eventually(lambda: here(host, DNS, "anycast0") == "ours" and not here(host, DNS), 5, lambda: host.ip("addr"))
+    check(not site.wire.since(moment, "edge1", DNS), "not seen outside", site.wire.tail())
+    agent.config["services"]["dns"]["manage_addresses"] = {"interface": "nowhere0"}
+    agent.reload()
+    agent.wait_log("no such interface")
+    check(here(host, DNS, "anycast0") == "ours", "and where there is none, it stays")
+    host.ip("link del anycast0")
+
+
+def test_no_capability(site):
+    """Without CAP_NET_ADMIN it is said once, what is there is used, and everything else goes on."""
+    agent = fresh(site, start=False)
+    agent.program = site.edges[0].host.path("uncapable")
+    with open(agent.program, "w", encoding="utf-8") as f:
+        f.write(f'#!/bin/sh\nexec setpriv --bounding-set=-net_admin --inh-caps=-net_admin {build_folder()}/redshankd "$@"\n')
+    os.chmod(agent.program, 0o755)
+    mark = len(agent.text())
+    agent.start()
+    agent.wait_prefix(WEB, announced=True)
+    agent.wait_prefix(DNS, wanted="withdraw", reason="address_missing")
+    wait_address(agent, state="missing", error="Operation not permitted")
+    agent.wait_log("CAP_NET_ADMIN", after=mark)
+    for prefix in (DNS, DNS6):
+        site.edges[0].add_address(prefix)
+    announced(site)
+    check(agent.text()[mark:].count("CAP_NET_ADMIN") == 1, "once", agent.tail())
+    moment = time.time()
+    site.edges[0].nsd.kill()
+    check(site.wire.wait_withdraw("edge1", DNS, since=moment).time - moment < 0.5, "health goes on")
+    site.edges[0].nsd.start()
+
+
+def make_site():
+    site = Site(edges=2)
+    site.edges[1].agent.start()
+    site.wait_announced(DNS, "edge2")
+    return site
+
+
+main(make_site)
