@@ -299,6 +299,31 @@ static void agent_raise_limits(void)
 	(void)prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
 }
 
+static int agent_new_addresses(struct agent *a)
+{
+	const struct managed_modules modules = {
+		.config = (const struct config *const *)&a->config,
+		.engine = (const struct engine *const *)&a->engine,
+		.apply = (const struct apply *const *)&a->apply,
+		.control = (const struct control *const *)&a->control,
+		.addresses = &a->addresses,
+	};
+	const struct managed_ops ops = {.changed = agent_on_addresses, .userdata = a};
+	int r;
+
+	r = addresses_new(&a->addresses, a->event, agent_on_addresses, a);
+	if (r < 0)
+		return r;
+	return managed_new(&a->managed, a->event, &modules, &ops);
+}
+
+/* Checks may speak to the very addresses that are managed, and rule 2 looks for them. */
+static int agent_start(struct agent *a)
+{
+	managed_start(a->managed);
+	return apply_start(a->apply);
+}
+
 static int agent_init(struct agent *a)
 {
 	const struct apply_ops apply_ops = {
@@ -313,14 +338,6 @@ static int agent_init(struct agent *a)
 		.cannot_shed = agent_cannot_shed,
 		.userdata = a,
 	};
-	const struct managed_modules managed_modules = {
-		.config = (const struct config *const *)&a->config,
-		.engine = (const struct engine *const *)&a->engine,
-		.apply = (const struct apply *const *)&a->apply,
-		.control = (const struct control *const *)&a->control,
-		.addresses = &a->addresses,
-	};
-	const struct managed_ops managed_ops = {.changed = agent_on_addresses, .userdata = a};
 	struct http_ops http_ops = agent_http_ops;
 	struct engine_change *change;
 	struct error error = {0};
@@ -343,10 +360,7 @@ static int agent_init(struct agent *a)
 		return r;
 	(void)sd_event_source_set_enabled(a->deadline, SD_EVENT_OFF);
 	(void)sd_event_source_set_description(a->deadline, "engine-deadline");
-	r = addresses_new(&a->addresses, a->event, agent_on_addresses, a);
-	if (r < 0)
-		return r;
-	r = managed_new(&a->managed, a->event, &managed_modules, &managed_ops);
+	r = agent_new_addresses(a);
 	if (r < 0)
 		return r;
 	a->host.event = a->event;
@@ -400,8 +414,7 @@ static int agent_init(struct agent *a)
 		log_error("%s", error.text);
 		return r;
 	}
-	managed_start(a->managed);
-	return apply_start(a->apply);
+	return agent_start(a);
 }
 
 static void agent_done(struct agent *a)

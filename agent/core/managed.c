@@ -8,7 +8,7 @@ static struct managed_verdict managed_stay(const struct managed_facts *f)
 {
 	if (f->here)
 		return (struct managed_verdict){
-			f->ours_apart ? MANAGED_ACTION_TIDY : MANAGED_ACTION_NONE,
+			f->ours && f->ours_apart ? MANAGED_ACTION_TIDY : MANAGED_ACTION_NONE,
 			f->ours ? MANAGED_STATE_PRESENT : MANAGED_STATE_OTHERS};
 	if (f->others)
 		return (struct managed_verdict){MANAGED_ACTION_NONE, MANAGED_STATE_OTHERS};

@@ -26,6 +26,7 @@ static const char *const labels[EXPLAIN_N_LINES] = {
 	[EXPLAIN_SESSIONS] = "Sessions",
 	[EXPLAIN_OTHERS] = "Others",
 	[EXPLAIN_WEIGHT] = "Weight",
+	[EXPLAIN_ADDRESS] = "Address",
 	[EXPLAIN_SHED] = "Shed",
 	[EXPLAIN_NEXT] = "Next",
 };

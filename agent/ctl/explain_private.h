@@ -15,7 +15,8 @@ enum explain_line {
 	EXPLAIN_SESSIONS,
 	EXPLAIN_OTHERS,
 	EXPLAIN_WEIGHT,
-	EXPLAIN_SHED, /* empty where there are no neighbours */
+	EXPLAIN_ADDRESS, /* empty where it is not managed */
+	EXPLAIN_SHED,	 /* empty where there are no neighbours */
 	EXPLAIN_NEXT,
 	EXPLAIN_N_LINES,
 };
@@ -36,6 +37,9 @@ struct explain_text {
  * service's pattern, so that prefixes of which the same is to be said have the same text. */
 void explain_say(
 	const struct explain *e, const json_t *prefix, bool single, struct explain_text *ret);
+
+/* Of its address, where it is managed: address_say.c. */
+enum text_colour explain_say_address(struct buffer *b, const json_t *prefix);
 
 /* What shedding makes of the prefix: shed_say.c. */
 void explain_say_shed(const struct explain *e, struct buffer *b, const json_t *prefix);

@@ -771,6 +771,7 @@ void explain_say(
 	ret->colour[EXPLAIN_SESSIONS] = say_sessions(e, &line[EXPLAIN_SESSIONS], prefix);
 	ret->colour[EXPLAIN_OTHERS] = say_others(&line[EXPLAIN_OTHERS], prefix);
 	say_weight(e, &line[EXPLAIN_WEIGHT], prefix);
+	ret->colour[EXPLAIN_ADDRESS] = explain_say_address(&line[EXPLAIN_ADDRESS], prefix);
 	explain_say_shed(e, &line[EXPLAIN_SHED], prefix);
 	say_next(e, &line[EXPLAIN_NEXT], prefix, ret->colour[EXPLAIN_STATE] != TEXT_RED);
 }

@@ -107,6 +107,7 @@ START_TEST (every_key_is_in_the_manual) {
 	check_table("slow_start", &tables_slow_start);
 	check_table("hold_down", &tables_hold_down);
 	check_table("leave", &tables_leave);
+	check_table("manage_addresses", &tables_managed);
 	for (const struct probe_type *const *t = probe_types; *t; t++)
 		check_table((*t)->name, (*t)->settings);
 }
@@ -144,6 +145,7 @@ START_TEST (tables_keep_their_rules) {
 	check_rules("slow_start", &tables_slow_start, false);
 	check_rules("hold_down", &tables_hold_down, false);
 	check_rules("leave", &tables_leave, false);
+	check_rules("manage_addresses", &tables_managed, false);
 	check_rules("load", &tables_load, false);
 	for (const struct tables_type *t = tables_signals; t->name; t++)
 		check_rules(t->name, &t->schema, false);

@@ -129,6 +129,11 @@ def ctl(agent, *arguments, code=0):
     return done
 
 
+def explained(agent, words):
+    text = " ".join(ctl(agent, "explain", DNS).stdout.split())
+    check(words in text, words, text)
+
+
 def follow(site):
     """Its edge's addresses are watched from now on; (watcher, asker, now)."""
     if not hasattr(site, "watcher"):
@@ -191,6 +196,7 @@ def test_drain(site):
     ctl(agent, "drain", "dns")
     removed_after(site, moment)
     wait_address(agent, state="absent", ours=False)
+    explained(agent, "not here, since the service was sent away")
     nothing_lost(site, moment)
     moment = time.time()
     ctl(agent, "undrain", "dns")
@@ -339,6 +345,7 @@ def test_no_capability(site):
     agent.wait_prefix(DNS, wanted="withdraw", reason="address_missing")
     wait_address(agent, state="missing", error="Operation not permitted")
     agent.wait_log("CAP_NET_ADMIN", after=mark)
+    explained(agent, "MISSING: to be added to lo; the last attempt failed: Operation not permitted")
     for prefix in (DNS, DNS6):
         site.edges[0].add_address(prefix)
     announced(site)
