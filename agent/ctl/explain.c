@@ -134,7 +134,7 @@ static void print_block(
 	(void)fputc('\n', out);
 	text_put_wrapped(out, colours, TEXT_BOLD, 0, buffer_string(&head));
 	for (int i = 0; i < EXPLAIN_N_LINES; i++)
-		if (i != EXPLAIN_SHED || block->text.line[i].length > 0)
+		if ((i != EXPLAIN_SHED && i != EXPLAIN_ADDRESS) || block->text.line[i].length > 0)
 			text_put_labelled(out, colours, labels[i], block->text.colour[i],
 				buffer_string(&block->text.line[i]));
 }

@@ -18,6 +18,7 @@
 #include "agent/base/clock.h"
 #include "agent/bird/apply_explain.h"
 #include "agent/events/events.h"
+#include "agent/status/metrics_addresses.h"
 #include "agent/status/metrics_load.h"
 #include "agent/status/metrics_neighbours.h"
 #include "agent/status/metrics_shed.h"
@@ -197,24 +198,12 @@ static void put_render_time(const struct metrics_item *i)
 
 static void put_managed(const struct metrics_item *i)
 {
-	const struct managed_counts *c = i->facts->document.addresses;
-
-	if (!c)
-		return;
-	metrics_sample(i->w, "state", "missing", c->n_missing);
-	metrics_sample(i->w, "state", "other", c->n_managed - c->n_missing);
+	metrics_addresses_managed(i->w, i->facts->document.addresses);
 }
 
 static void put_managed_changes(const struct metrics_item *i)
 {
-	const struct managed_counts *c = i->facts->document.addresses;
-
-	if (!c)
-		return;
-	metrics_sample(i->w, "result", "added", c->added);
-	metrics_sample(i->w, "result", "restored", c->restored);
-	metrics_sample(i->w, "result", "removed", c->removed);
-	metrics_sample(i->w, "result", "failed", c->failed);
+	metrics_addresses_changes(i->w, i->facts->document.addresses);
 }
 
 /* --- neighbours --- */
