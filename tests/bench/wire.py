@@ -23,8 +23,10 @@ import time
 
 from lib import birds
 from lib.agentctl import ROOT, build_folder
+from lib.crowd import Crowd
 from lib.netns import Cannot
 from lib.services import Nsd, Service
+from lib.shedsite import wait_started
 from lib.site import Site
 from lib.wait import until
 from lib.wire import ANNOUNCE, WITHDRAW
@@ -46,6 +48,7 @@ class Scenario:
     checks: int = 0  # of each of those services; 0: one that watches BIRD's process
     scrapers: int = 0  # clients that never rest and ask for `path`
     path: str = "/metrics"
+    crowd: int = 0  # made-up neighbours that ask for reports and promises as fast as they are let
 
 
 SCENARIOS = [
@@ -58,6 +61,7 @@ SCENARIOS = [
     Scenario("unscraped", "250 services with 500 prefixes and 2,000 checks beside it", others=250, beside=2, checks=8),
     Scenario("scraped", "the same, and 20 scrapers of the metrics that never rest", others=250, beside=2, checks=8, scrapers=20),
     Scenario("watched", "5,000 prefixes, and 4 readers of the status that never rest", others=50, beside=100, scrapers=4, path="/v1/status"),
+    Scenario("storm", "64 neighbours that ask for reports and promises as fast as they are let", crowd=64),
 ]
 
 
@@ -134,7 +138,7 @@ class Bench:
     def __init__(self, scenario, floor_only):
         self.scenario = scenario
         self.floor_only = floor_only
-        self.scrapers = None
+        self.scrapers = self.crowd = None
         feed = FEED_CONFIG if scenario.table else ""
         self.site = Site(edges=1, services=False, bird_extra=feed)
         try:
@@ -175,11 +179,16 @@ class Bench:
             self.edge.bird.configure()
         else:
             self.edge.agent.config["services"] = self.services()
+            if self.scenario.crowd:
+                self.crowd = Crowd(self.site, self.edge, self.scenario.crowd, MEASURED)
             self.edge.agent.start()
         self.wait_all(ANNOUNCE, since, 60)
         self.settle()
         if self.scenario.scrapers and not self.floor_only:
             self.scrapers = Scrapers(self.edge.agent.socket, self.scenario)
+        if self.crowd:
+            self.crowd.start()
+            wait_started(since)
 
     def services(self):
         """The agent's configuration: the service that dies, and the others, which never do."""
@@ -278,6 +287,8 @@ class Bench:
             progress(self.scenario.name, i + 1, samples)
         if self.scrapers:
             self.scrapers.stop()
+        if self.crowd:
+            print(f"  the crowd was answered: {self.crowd.stop()}")
         if self.site.problems():
             raise AssertionError("\n".join(self.site.problems()))
         return agent, floor
