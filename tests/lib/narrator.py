@@ -66,6 +66,14 @@ class Narrator:
         """A fact that was checked, and is the absence of an event, or what the client saw just now."""
         self._held.append((time.time(), "dim", "", text))
 
+    def hear(self, when, who, text, kind="dim"):
+        """Somebody else's word, with the time at which it was said."""
+        self._held.append((when, kind, who, text))
+
+    def skip(self):
+        """What the wire has shown until now is not told."""
+        self._event = len(self.site.wire.events)
+
     def tell(self):
         """Tells, in time order, all that is certain by now."""
         self._look_at_wire()

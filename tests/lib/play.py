@@ -20,6 +20,7 @@ usage: $0 HOST COMMAND...         HOST: {hosts}
   redshankctl status, birdc show route, ss -ltn, bash, ... in that host, on its own sockets
   kill|freeze|thaw|start WHAT     WHAT: nsd, nginx, bird, redshankd
   break-conf, mend-conf           a line of nonsense into bird.conf, and out of it
+  slow, well                      its link no longer holds what it has to answer, and does again
 END
 	exit 2
 }}
@@ -45,6 +46,8 @@ freeze) pids "$2" | xargs -r kill -STOP ;;
 thaw) pids "$2" | xargs -r kill -CONT ;;
 break-conf) sed -i '1i nonsense;' "$dir/bird.conf" ;;
 mend-conf) sed -i '/^nonsense;$/d' "$dir/bird.conf" ;;
+slow) touch "$dir/slow" ;;
+well) rm -f "$dir/slow" ;;
 start)
 	[ -z "$(pids "$2")" ] || {{ echo "$2 runs already on $host" >&2; exit 1; }}
 	case $2 in
@@ -72,19 +75,21 @@ def write(site):
     return path
 
 
-def text(path):
+def text(path, site):
     """What to try, for a person."""
+    shared = site.edges[0].agent.config["services"]["dns"]["prefixes"]
     return f"""
-The site stays up until Ctrl-C, and what the router and the client see is told here as it happens.
-In another terminal (weights: edge1 100, edge2 200; the lowest serves):
+The site stays up until Ctrl-C, and what the router sees and the agents promise is told here as it happens.
+In another terminal (all four edges have the weight 100 and share):
 
   in={path}
   $in edge1 redshankctl status            what edge1 wants, announces and exports
   $in edge1 redshankctl explain dns       why, what is behind it, and what happens next
+  $in edge1 slow                          an overload; and $in edge1 well
   $in edge1 kill nsd                      and $in edge1 start nsd
-  $in edge1 freeze nginx                  and $in edge1 thaw nginx
+  $in edge1 freeze nsd                    and $in edge1 thaw nsd
   $in edge1 break-conf                    then kill something; and $in edge1 mend-conf
   $in edge1 kill redshankd                and $in edge1 start redshankd
-  $in router birdc show route 192.0.2.53/32 all
+  $in router birdc show route {next(iter(shared))} all
   $in edge1 bash                          a shell there; it ends with the site
 """

@@ -16,7 +16,11 @@ import os
 import threading
 import time
 
+from lib.agentctl import build_folder
+from lib.dnsperf import Dnsperf
 from lib.neighbours import PORT, Authority, Node
+from lib.services import Nsd
+from lib.site import Site
 from lib.wait import until
 from lib.wire import ANNOUNCE, CLOSED, WITHDRAW, normal
 
@@ -111,6 +115,93 @@ def lowest(site, prefix, since):
 def told(site, prefix, since):
     """history() as text."""
     return "; ".join(f"{t - since:.2f} s {' '.join(sorted(e)) or 'nobody'}" for t, e in history(site, prefix, since))
+
+
+# Queries a second for each address, from the client: unequal shares, and the first is too large to be shed.
+RATES = {"192.0.2.101": 240, "192.0.2.102": 144, "192.0.2.103": 96, "192.0.2.104": 72, "192.0.2.105": 48}
+PREFIXES = [address + "/32" for address in RATES]
+FLOOR = 3
+
+
+class LoadedSite(Site):
+    """Four edges that share the addresses of RATES by ECMP, nsd behind them, neighbours of each other. Each
+    edge's signal is its gauge, and nftables counts its prefixes. start() starts the agents, ask() the load."""
+
+    def __init__(self):
+        super().__init__(edges=4, services=False, ecmp=True)
+        self.loads = []
+        try:
+            for edge in self.edges:
+                for address in RATES:
+                    edge.add_address(address)
+                edge.nsd = Nsd(edge.host, tuple(RATES), control=True)
+                edge.nsd.start(wait=False)
+            for edge in self.edges:
+                edge.nsd.wait_ready()
+                edge.gauge = Gauge(edge, 1000000)
+            self.circle = Neighbours(self)
+            for edge in self.edges:
+                self._configure(edge)
+        except BaseException:
+            self.close()
+            raise
+
+    @staticmethod
+    def _configure(edge):
+        edge.agent.config["services"] = {"dns": {
+            "prefixes": {prefix: 100 for prefix in PREFIXES},
+            "floor": FLOOR,
+            "checks": {"process": {"type": "process", "pidfile": edge.nsd.pidfile}},
+        }}
+        edge.agent.config["load"] = {
+            "interval": "500ms",
+            "signals": {"queries": {"type": "file", "file": edge.gauge.path, "limit": 100}},
+            "prefixes": {"type": "nftables"},
+        }
+        edge.agent.config["shed"] = {"over": "1s", "settle": "12s", "under": "10s"}
+        edge.agent.write_config()
+        # The counters that the agent reads: its own script, loaded by nft(8).
+        done = edge.host.run([build_folder() + "/redshankd", "-c", edge.agent.conf, "--counters"])
+        edge.host.run(["nft", "-f", "-"], input=done.stdout)
+
+    def start(self):
+        self.started = time.time()
+        self.start_agents()
+
+    def ask(self):
+        self.loads = [Dnsperf(self.client, address, rate) for address, rate in RATES.items()]
+
+    def well(self, edge):
+        """Three times as much as it has to do fits through."""
+        edge.gauge.capacity = 3 * edge.gauge.rate
+
+    def slow(self, edge, overload):
+        """It has `overload` times as much to do as fits through its link from now on."""
+        edge.usual = edge.gauge.rate
+        edge.gauge.capacity = edge.gauge.rate / overload
+        narrow(edge, edge.gauge.capacity)
+
+    def heal(self, edge):
+        narrow(edge, None)
+        edge.gauge.capacity = 3 * edge.usual
+
+    def latencies(self, start, end=float("inf")):
+        return [latency for load in self.loads for latency in load.latencies(start, end)]
+
+    def lost(self, start, end=float("inf")):
+        return sum(load.lost(start, end) for load in self.loads)
+
+    def moves(self, since, kind):
+        """[(edge, prefix, time)] of these UPDATEs."""
+        return [(e.edge, e.prefix, e.time) for e in self.wire.since(since, kinds=(kind,))]
+
+    def close(self):
+        for load in getattr(self, "loads", ()):
+            load.stop()
+        for edge in getattr(self, "edges", ()):
+            if hasattr(edge, "gauge"):
+                edge.gauge.stop()
+        super().close()
 
 
 def wait_started(started, more=0.0):

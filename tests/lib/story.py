@@ -9,9 +9,9 @@ import signal
 import sys
 import time
 
-from lib import play
 from lib.netns import Cannot
 from lib.narrator import Narrator
+from lib.overload import Overload
 from lib.site import Site
 from lib.wait import TimedOut, until
 from lib.wire import ANNOUNCE
@@ -217,38 +217,43 @@ class Story:
             f"{self.asker.lost(counted, end)} lost."
         )
 
-    def stay(self):
-        self.teller.settle()
-        self.teller.forget_act()
-        self.teller.say(play.text(play.write(self.site)))
-        while True:
-            for edge in self.site.edges:
-                for thing in (edge.nsd, edge.nginx, edge.bird, edge.agent):
-                    thing.process.alive()  # reaps what the reader has killed
-            self.teller.tell()
-            time.sleep(0.2)
-
 
 def stopped(*_):
     raise KeyboardInterrupt
 
 
-def main():
-    once = "--once" in sys.argv[1:]
-    signal.signal(signal.SIGTERM, stopped)
-    site = None
+ACTS = {"1": lambda: Story(Site(edges=2)), "2": Overload}
+
+
+def tell(name, stays):
+    """One act; stays, if it is told to. The exit status."""
+    act = ACTS[name]()
     try:
-        site = Site(edges=2)
-        story = Story(site)
-        try:
-            story.tell()
-        except (AssertionError, OSError) as e:
-            story.teller.tell()
-            story.teller.say(story.teller.paint("bad", f"\nThis did not happen: {e}\n"))
-            story.teller.say(site.report())
-            return 1
-        if not once:
-            story.stay()
+        act.tell()
+        if stays:
+            act.stay()
+        return 0
+    except (AssertionError, OSError) as e:
+        act.teller.tell()
+        act.teller.say(act.teller.paint("bad", f"\nThis did not happen: {e}\n"))
+        act.teller.say(act.site.report())
+        return 1
+    finally:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        act.site.close()
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def main():
+    """Arguments: --once, and --act N for one of them alone."""
+    once = "--once" in sys.argv[1:]
+    acts = [sys.argv[sys.argv.index("--act") + 1]] if "--act" in sys.argv else list(ACTS)
+    signal.signal(signal.SIGTERM, stopped)
+    try:
+        for name in acts:
+            failed = tell(name, stays=not once and name == "2")
+            if failed:
+                return failed
         return 0
     except Cannot as e:
         print(f"This machine cannot hold the site: {e}", file=sys.stderr)
@@ -256,10 +261,6 @@ def main():
     except KeyboardInterrupt:
         print("\nEverything is taken down again.")
         return 130 if once else 0
-    finally:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
-        if site:
-            site.close()
 
 
 sys.exit(main())
