@@ -195,6 +195,11 @@ class LoadedSite(Site):
         """[(edge, prefix, time)] of these UPDATEs."""
         return [(e.edge, e.prefix, e.time) for e in self.wire.since(since, kinds=(kind,))]
 
+    def relieved(self, edge, since):
+        """It has shed something since then, is not near `hot` any more, and has left it at that."""
+        gone = self.moves(since, WITHDRAW)
+        return bool(gone) and edge.gauge.rate < 0.835 * edge.gauge.capacity and time.time() > gone[-1][2] + 5
+
     def close(self):
         for load in getattr(self, "loads", ()):
             load.stop()
