@@ -146,7 +146,7 @@ def test_redirects_that_are_not_followed(site):
         ("host", redirect("http://www.example.org/"), 5, 'redirect to another scheme, host or port: "http://www.example.org/"'),
         ("port", redirect(f"http://{NAME}:81/"), 5, f'redirect to another scheme, host or port: "http://{NAME}:81/"'),
         ("scheme", redirect(f"https://{NAME}/"), 5, f'redirect to another scheme, host or port: "https://{NAME}/"'),
-        ("user", redirect(f"http://a:b@{NAME}/"), 5, f'redirect that cannot be followed: "http://a:b@{NAME}/"'),
+        ("user", redirect(f"http://a:b@{NAME}/"), 5, f'redirect that cannot be followed: "http://***@{NAME}/"'),
         ("file", redirect("file:///etc/passwd"), 5, 'redirect to another scheme, host or port: "file:///etc/passwd"'),
     ):
         agent = run(site, **{name: page("http://192.0.2.80" + path, host=NAME, redirects=count)})
