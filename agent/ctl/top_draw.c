@@ -134,6 +134,22 @@ static void top_age(const struct top *t, const json_t *object, char buf[16])
 	(void)snprintf(buf, 16, "%s", when < 0 ? "?" : age);
 }
 
+/* Where there are neighbours: how many prefixes they have of ours, and how many of them report. */
+static void top_shed(struct top *t)
+{
+	const json_t *shed = json_object_get(t->view->document, "shed");
+	json_int_t out = json_integer_value(json_object_get(shed, "out")),
+		   fresh = json_integer_value(json_object_get(shed, "neighbours_fresh")),
+		   all = json_integer_value(json_object_get(shed, "neighbours"));
+
+	if (!json_is_object(shed))
+		return;
+	top_printf(t, 2 * fresh < all ? TEXT_YELLOW : TEXT_PLAIN, ", %lld of %lld neighbours fresh",
+		(long long)fresh, (long long)all);
+	if (out > 0)
+		top_printf(t, TEXT_YELLOW, ", %lld shed", (long long)out);
+}
+
 static void top_head(struct top *t)
 {
 	const json_t *d = t->view->document;
@@ -149,6 +165,7 @@ static void top_head(struct top *t)
 		top_printf(t, TEXT_PLAIN, ", %lld of %lld sessions up",
 			(long long)json_integer_value(up),
 			(long long)json_integer_value(json_object_get(t->bird, "sessions")));
+	top_shed(t);
 	/* "2026-11-30T03:12:44.120Z": the time of day, where there is room for it. */
 	if (strlen(time) > 19 && t->column + 10 < t->view->width)
 		top_printf(t, TEXT_DIM, "%*s%.8sZ", (int)(t->view->width - t->column - 9), "",

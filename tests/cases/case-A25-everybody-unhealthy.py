@@ -82,7 +82,9 @@ def test_all_at_once(site):
     check(not site.wire.since(began, prefix=WEB), "the other service is left alone")
     for name in kept:
         agent = site.edge(name).agent
-        check("kept_by_floor" in agent.ctl("explain", DNS).stdout, "explain says so", agent.ctl("explain", DNS))
+        text = " ".join(agent.ctl("explain", DNS).stdout.split())
+        check("kept_by_floor" in text and f"asks for the promises of {FLOOR} neighbours" in text, "explain says so", text)
+        check("KEPT ANNOUNCED BY ITS FLOOR" in agent.ctl("status").stdout, "the verdict says so", agent.ctl("status").stdout)
     mend(site)
 
 

@@ -154,6 +154,22 @@ START_TEST (many_services_at_80x24) {
 }
 END_TEST
 
+START_TEST (neighbours_in_the_head) {
+	struct top_view view = {.width = 120, .height = 24};
+	_cleanup_free_ char *with = NULL, *without = NULL;
+	json_t *document = many(3, 1);
+
+	view.document = document;
+	without = draw(&view);
+	ck_assert_ptr_null(strstr(without, "neighbours"));
+	(void)json_object_set_new(document, "shed",
+		json_pack("{s:i, s:i, s:i}", "neighbours", 4, "neighbours_fresh", 3, "out", 2));
+	with = draw(&view);
+	ck_assert_msg(strstr(with, ", 3 of 4 neighbours fresh, 2 shed") != NULL, "%s", with);
+	json_decref(document);
+}
+END_TEST
+
 /* From one cell up, with and without colours, with and without a document. */
 START_TEST (every_size) {
 	json_t *documents[] = {golden_document("ctl-status-trouble"),
@@ -187,6 +203,7 @@ int main(void)
 	tcase_set_timeout(tests, 60);
 	tcase_add_loop_test(tests, as_they_should_be, 0, ELEMENTSOF(screens));
 	tcase_add_test(tests, many_services_at_80x24);
+	tcase_add_test(tests, neighbours_in_the_head);
 	tcase_add_test(tests, every_size);
 	suite_add_tcase(suite, tests);
 	runner = srunner_create(suite);
