@@ -58,32 +58,46 @@ static size_t common(const char *a, const char *b)
 	return n;
 }
 
-static void mask_value(char *text, const char *value)
+/* How much of the value stands at `at`; 0: too little to know it by. */
+static size_t match_value(const char *at, const char *value)
 {
-	size_t length = strlen(value), needed = length < MASK_RUN ? length : MASK_RUN;
+	size_t length = strlen(value), n = common(at, value);
 
-	if (length < MASK_MIN)
-		return;
-	for (char *at = text; *at; at++) {
-		size_t n = common(at, value);
-
-		if (n < needed)
-			continue;
-		memmove(at + strlen(MASK), at + n, strlen(at + n) + 1);
-		memcpy(at, MASK, strlen(MASK));
-		at += strlen(MASK) - 1;
-	}
+	return length >= MASK_MIN && n >= (length < MASK_RUN ? length : MASK_RUN) ? n : 0;
 }
 
-static void mask_item(char *text, const char *value)
+static size_t match_item(const char *at, const char *value)
 {
 	const char *space = strchr(value, ' '), *equals = strchr(value, '=');
+	size_t n = match_value(at, value), m = space ? match_value(at, space + 1) : 0;
 
-	mask_value(text, value);
-	if (space)
-		mask_value(text, space + 1);
-	if (equals)
-		mask_value(text, equals + 1);
+	if (m > n)
+		n = m;
+	m = equals ? match_value(at, equals + 1) : 0;
+	return m > n ? m : n;
+}
+
+/* The longest, since two secrets may begin alike, and what is left of the other would be shown. */
+static size_t match_any(const struct schema *schema, const void *settings, const char *at)
+{
+	size_t longest = 0;
+
+	for (const struct schema_key *key = schema->keys; key->name; key++) {
+		const struct schema_strings *map =
+			(const void *)((const char *)settings + key->offset);
+		bool env = strcmp(key->name, "env") == 0;
+
+		if (key->kind != SCHEMA_STRING_MAP || (!env && strcmp(key->name, "headers") != 0))
+			continue;
+		for (size_t i = 0; i + 1 < map->n; i += 2) {
+			size_t n = !env || secrets_is_name(map->items[i])
+					   ? match_item(at, map->items[i + 1])
+					   : 0;
+
+			longest = n > longest ? n : longest;
+		}
+	}
+	return longest;
 }
 
 /* RFC 3986, 3.2: the authority ends at the path, the query or the fragment; in a text, with the
@@ -107,15 +121,13 @@ void secrets_mask_urls(char *text)
 
 void secrets_mask(const struct schema *schema, const void *settings, char *text)
 {
-	for (const struct schema_key *key = schema->keys; key->name; key++) {
-		const struct schema_strings *map =
-			(const void *)((const char *)settings + key->offset);
-		bool env = strcmp(key->name, "env") == 0;
+	for (char *at = text; *at; at++) {
+		size_t n = match_any(schema, settings, at);
 
-		if (key->kind != SCHEMA_STRING_MAP || (!env && strcmp(key->name, "headers") != 0))
+		if (n == 0)
 			continue;
-		for (size_t i = 0; i + 1 < map->n; i += 2)
-			if (!env || secrets_is_name(map->items[i]))
-				mask_item(text, map->items[i + 1]);
+		memmove(at + strlen(MASK), at + n, strlen(at + n) + 1);
+		memcpy(at, MASK, strlen(MASK));
+		at += strlen(MASK) - 1;
 	}
 }

@@ -11,6 +11,7 @@
 #include "agent/config/tables.h"
 #include "agent/load/load_private.h"
 #include "agent/system/log.h"
+#include "probes/secrets.h"
 
 #define SAY_US 60000000
 
@@ -19,6 +20,7 @@ void load_trouble_set(struct load_trouble *t, const char *what, const char *text
 	struct monotime now = clock_monotime();
 
 	(void)printable_copy(t->text, sizeof(t->text), text, strlen(text));
+	secrets_mask_urls(t->text); /* a service's or a command's words may be quoted */
 	if (t->said || (t->said_at.us > 0 && monotime_since_us(t->said_at, now) < SAY_US))
 		return;
 	t->said = true;

@@ -70,6 +70,8 @@ def make_site():
     site.fakes = serve(site)
     agent = site.edges[0].agent
     agent.config["services"]["web"]["checks"] = secret_checks()
+    agent.config["load"] = {"interval": "500ms", "signals": {
+        "talk": {"type": "command", "command": ["/bin/echo", f"ftp://u:{URL}@db/"], "limit": 1}}}
     agent.start(arguments=("--debug",))
     return site
 
@@ -103,7 +105,7 @@ def test_reasons(site):
     """Each check has said why it is down, and what its service told is masked, not missing."""
     agent = site.edges[0].agent
     wanted = {
-        "echo": "***", "cut": "bad token: ***", "moved": "***@", "away": "another scheme, host or port",
+        "echo": "***", "cut": "bad token: ***", "moved": "***@", "away": "another scheme, host or port: \"http://192.0.2.81/Cookie: ***\"",
         "garbage": "", "tls": "TLS", "refused": "refused", "talk": "-ERR no", "url": "ftp://***@192.0.2.9/",
         "command": "login as *** failed at http://***@db/", "missing": "",
     }
@@ -111,6 +113,7 @@ def test_reasons(site):
         agent.wait_status(
             lambda s, n=name, t=text: s["services"]["web"]["checks"][n]["state"] == "down"
             and t in s["services"]["web"]["checks"][n]["reason"], what=f"{name} is down: {text}")
+    agent.wait_log('load: signal talk: not known: "ftp://***@db/"')
 
 
 def test_surfaces(site):

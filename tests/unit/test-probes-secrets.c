@@ -23,11 +23,12 @@ static const struct schema schema = {.size = sizeof(struct settings), .keys = ke
 /* Text that may be changed, as a configuration's is. */
 #define OWN(text) ((char[]){text})
 
-static char *header_items[] = {OWN("Authorization"), OWN("Bearer hunter2-hunter2"), OWN("Cookie"),
-	OWN("sid=0123456789"), OWN("X-Short"), OWN("true"), NULL};
+static char *header_items[] = {OWN("Authorization"), OWN("Bearer hunter2-hunter2"), OWN("X-Other"),
+	OWN("Bearer hunter2-swordfish"), OWN("Cookie"), OWN("sid=0123456789"), OWN("X-Short"),
+	OWN("true"), NULL};
 static char *env_items[] = {
 	OWN("DB_PASSWORD"), OWN("swordfish"), OWN("TARGET"), OWN("192.0.2.53"), NULL};
-static const struct settings known = {.headers = {header_items, 6}, .env = {env_items, 4}};
+static const struct settings known = {.headers = {header_items, 8}, .env = {env_items, 4}};
 
 static const struct {
 	const char *rule, *text, *left;
@@ -38,6 +39,7 @@ static const struct {
 		"got \"authorization: ***\""},
 	{"its second word alone", "bad token hunter2-hunter2!", "bad token ***!"},
 	{"behind the equals sign", "no session 0123456789", "no session ***"},
+	{"two that begin alike", "Bearer hunter2-swordfish, hunter2-swordfish", "***, ***"},
 	{"twice", "swordfishswordfish", "******"},
 	{"cut off behind eight", "got \"Bearer h", "got \"***"},
 	{"cut off before eight", "got \"Bearer", "got \"Bearer"},
