@@ -31,8 +31,8 @@ struct shed_told {
 	struct prefix out[SHED_OUT_MAX];
 	size_t n;
 	bool alarm;
-	struct monotime minute; /* in which `n_refused` promises were refused */
-	unsigned n_refused;
+	struct monotime minute; /* in which `n_grants` promises were given or refused */
+	unsigned n_grants;
 };
 
 struct agent {
@@ -131,6 +131,8 @@ void agent_tell_shed_events(struct agent *a);
 /* A neighbour asked for a promise that it had not; userdata is the agent. */
 void agent_on_grant(void *userdata, const char *neighbour, const struct prefix *prefix,
 	const struct shed_request *request, const struct shed_answer *answer);
+/* Is something else out than was told last? */
+bool agent_sheds_differ(const struct agent *a);
 /* What is out now. How many. */
 size_t agent_list_sheds(const struct agent *a, struct deadman_restore *ret, size_t max);
 

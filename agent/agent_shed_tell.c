@@ -4,7 +4,7 @@
  * out.
  *
  * What was told last is a list of prefixes, not of places in a configuration, so that it outlives a
- * reload. Promises are asked for again and again where they are refused: of those a few a minute
+ * reload. Promises are asked for again and again where they are refused: a few a minute
  * are told, and the rest counted.
  */
 #include <string.h>
@@ -15,7 +15,7 @@
 #include "agent/bird/names.h"
 #include "agent/events/events.h"
 
-#define TELL_REFUSED_MAX 10 /* in a minute */
+#define TELL_GRANTS_MAX 20 /* in a minute */
 #define TELL_MINUTE_MS 60000
 #define TELL_NAMES_MAX 256 /* bytes of the neighbours' names on one line */
 
@@ -141,41 +141,60 @@ void agent_tell_shed_events(struct agent *a)
 
 /* ---- promises that are asked of us ---- */
 
+/* False: enough was said in this minute. */
+static bool tell_may(struct shed_told *told, struct monotime now, char more[64])
+{
+	more[0] = '\0';
+	if (told->minute.us == 0 ||
+		monotime_reached(monotime_add_ms(told->minute, TELL_MINUTE_MS), now)) {
+		if (told->n_grants > TELL_GRANTS_MAX)
+			(void)snprintf(more, 64, "; %u more were not told",
+				told->n_grants - TELL_GRANTS_MAX);
+		told->minute = now;
+		told->n_grants = 0;
+	}
+	return told->n_grants++ < TELL_GRANTS_MAX;
+}
+
 void agent_on_grant(void *userdata, const char *neighbour, const struct prefix *prefix,
 	const struct shed_request *request, const struct shed_answer *answer)
 {
 	struct agent *a = userdata;
-	struct shed_told *told = &a->shed_told;
-	char text[PREFIX_TEXT_MAX], more[64] = "";
+	bool granted = answer->refused == SHED_REFUSAL_NONE;
+	char text[PREFIX_TEXT_MAX], more[64];
 	const struct event_fields fields = {
 		.prefixes = prefix_format(prefix, text),
 		.neighbour = neighbour,
 		.to = shed_refusal_name(answer->refused),
 		.reason = shed_purpose_name(request->purpose),
 	};
-	struct monotime now = clock_monotime();
 
-	if (answer->refused == SHED_REFUSAL_NONE) {
-		event_say(LOG_INFO, EVENT_GRANT, &fields,
-			"promised %s to go on announcing %s while it does not (%s)", neighbour,
-			fields.prefixes, fields.reason);
+	if (!tell_may(&a->shed_told, clock_monotime(), more))
 		return;
-	}
-	if (told->minute.us == 0 ||
-		monotime_reached(monotime_add_ms(told->minute, TELL_MINUTE_MS), now)) {
-		if (told->n_refused > TELL_REFUSED_MAX)
-			(void)snprintf(more, sizeof(more), "; %u more were not told",
-				told->n_refused - TELL_REFUSED_MAX);
-		told->minute = now;
-		told->n_refused = 0;
-	}
-	if (told->n_refused++ < TELL_REFUSED_MAX)
+	if (granted)
+		event_say(LOG_INFO, EVENT_GRANT, &fields,
+			"promised %s to go on announcing %s while it does not (%s)%s", neighbour,
+			fields.prefixes, fields.reason, more);
+	else
 		event_say(LOG_INFO, EVENT_GRANT_REFUSED, &fields,
 			"refused %s a promise for %s: %s%s", neighbour, fields.prefixes, fields.to,
 			more);
 }
 
 /* ---- the dead man ---- */
+
+bool agent_sheds_differ(const struct agent *a)
+{
+	struct deadman_restore now[SHED_OUT_MAX];
+	size_t n = agent_list_sheds(a, now, ELEMENTSOF(now)), at;
+
+	for (size_t i = 0; i < n; i++)
+		if (!told_find(&a->shed_told,
+			    &a->config->services[now[i].service].prefixes[now[i].prefix].prefix,
+			    &at))
+			return true;
+	return n != a->shed_told.n;
+}
 
 size_t agent_list_sheds(const struct agent *a, struct deadman_restore *ret, size_t max)
 {

@@ -147,7 +147,8 @@ static void agent_on_shed(void *userdata)
 {
 	struct agent *a = userdata;
 
-	agent_write_deadman(a); /* before anything goes: who dies in between leaves nothing out */
+	if (agent_sheds_differ(a)) /* before anything goes: a death in between leaves nothing out */
+		agent_write_deadman(a);
 	agent_tell_sheds(a);
 	(void)agent_decide(a);
 	agent_tell_shed_events(a);
