@@ -139,6 +139,7 @@ static bool take_label(const char **at, struct label *ret)
 	ret->name = c;
 	ret->name_length = strcspn(c, "=\"{},\n \t");
 	c += ret->name_length;
+	/* cppcheck-suppress nullPointerRedundantCheck ; it takes the sum for the pointer */
 	c += strspn(c, " \t");
 	if (ret->name_length == 0 || *c != '=')
 		return false;

@@ -209,6 +209,7 @@ static int add_member(void *userdata, const char *name, const char *address)
 	if (expected)
 		return error_set(a->error, EINVAL, "%s: expected %s", name, expected);
 	for (size_t i = 0; i < p->n_members; i++)
+		/* NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker): a member has a name */
 		if (strcasecmp(p->members[i].name, name) == 0)
 			return error_set(a->error, EINVAL, "%s stands twice", name);
 	if (p->n_members == CONFIG_MEMBERS_MAX)
