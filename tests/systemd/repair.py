@@ -133,7 +133,8 @@ def test_hook(site):
     eventually(lambda: len(notes(site)) > before, 10, lambda: log(site))
     when, what = notes(site)[before]
     check(what == "service unhealthy withdraw 192.0.2.53/32 2001:db8::53/128", "what it gets", what)
-    check(when > gone.time, "after the withdrawal", when - gone.time)
+    # The command to BIRD comes first (netns-hot-path); BIRD may then hold its UPDATE back for 40 ms.
+    check(when > gone.time - 0.05, "after the withdrawal", when - gone.time)
     site.machine.systemctl("start", "nsd.service")
     eventually(lambda: healthy(site), 10, lambda: dns(site))
 
