@@ -587,14 +587,17 @@ static struct monotime connections_expire(struct server *s, struct monotime now)
 	for (size_t i = 0; i < CONNECTIONS_MAX; i++) {
 		struct connection *c = &s->connections[i];
 
-		if (!c->used || c->shut)
-			continue;
-		if (c->exchange) {
+		/* Also of one that was told to go: libmicrohttpd looks at no suspended socket. */
+		if (c->used && c->exchange) {
 			if (!monotime_reached(c->exchange->deadline, now))
 				next = monotime_min(next, c->exchange->deadline);
 			else
 				exchange_resume(c->exchange);
-		} else if (monotime_reached(c->deadline, now) || (c->pins != s->pins && !c->busy)) {
+			continue;
+		}
+		if (!c->used || c->shut)
+			continue;
+		if (monotime_reached(c->deadline, now) || (c->pins != s->pins && !c->busy)) {
 			shut(c);
 		} else {
 			next = monotime_min(next, c->deadline);

@@ -250,6 +250,21 @@ def test_storm_of_grants(site):
     site.edge2.wait("report edge1 ", after=site.edge2.mark(), timeout=12)
 
 
+def test_sent_away_while_it_waits(site):
+    """A connection that makes room for another while its request waits ends, and keeps no place."""
+    before = site.edge1.counts()["open"]
+    c = site.http(site.pairs["edge2"])
+    check(any(request(c, "GET", "/v1/report")[0] == 503 for _ in range(400)), "too many requests wait")
+    held = []
+    for _ in range(20):
+        with site.connect() as plain:
+            held.append(site.context(site.pairs["edge2"]).wrap_socket(plain))
+        held[-1].sendall(8 * REQUEST)
+    for connection in [c, *held]:
+        connection.close()
+    eventually(lambda: site.edge1.counts()["open"] <= before, 8, lambda: (before, site.edge1.counts()))
+
+
 def test_slow_callers(site):
     """A neighbour that sends its request a byte at a time is cut off, and no other waits for it."""
     def drip(data, ends):
