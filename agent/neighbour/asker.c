@@ -30,7 +30,8 @@
 #define PATIENCE_MS 2000 /* for an answer as a whole */
 #define SLOWER_AFTER 3	 /* failures in a row, from which on the period doubles */
 #define PERIOD_MAX_MS 4000
-#define CALLS_MAX 64 /* under way */
+#define FAILURES_MAX 100000U /* that are counted: many for each place where one may be found */
+#define CALLS_MAX 64	     /* under way */
 #define URL_MAX (MESSAGE_NODE_MAX + 32)
 #define RECEIVE_BYTES 16384L
 #define ACCURACY_US 10000
@@ -315,7 +316,7 @@ static void on_report(struct curl_transfer *t, CURLcode result, int errnum)
 	long status = 0;
 	const char *why = trouble(a, result, errnum, &status);
 
-	p->failures = why && p->failures < 100 ? p->failures + 1 : 0;
+	p->failures = why ? p->failures + (p->failures < FAILURES_MAX) : 0;
 	peer_plan(p);
 	if (!why && status != 200) {
 		(void)snprintf(text, sizeof(text), "it answers with status %ld", status);

@@ -255,8 +255,10 @@ static int load_members(struct pins *p, const struct config_neighbours *c, const
 		if (r < 0)
 			error_prefix(ret_error, "%s", c->file);
 	}
+	if (r < 0) /* without memory the last one may have no name */
+		return r;
 	qsort(p->members, p->n_members, sizeof(*p->members), compare_members);
-	return r;
+	return 0;
 }
 
 static int load_own(struct pins *p, const char *listen)

@@ -122,6 +122,8 @@ struct thread_news *thread_news(struct thread *t)
 	lock(t);
 	t->news_out = t->news_in;
 	t->news_in = n;
+	/* It may be read again before there is news: what was counted is not less then. */
+	n->counts = t->news_out->counts;
 	unlock(t);
 	return t->news_out;
 }

@@ -213,15 +213,13 @@ int keeper_new(struct keeper **ret, sd_event *event, const char *path,
 /* True when the thread has ended. */
 static bool keeper_end(struct keeper *k)
 {
-	struct timespec until;
+	struct timespec until = keeper_in(KEEPER_LEAVE_MS);
 
 	(void)pthread_mutex_lock(&k->lock);
 	k->leave = true;
 	(void)pthread_cond_signal(&k->wake);
 	(void)pthread_mutex_unlock(&k->lock);
-	(void)clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_sec += KEEPER_LEAVE_MS / 1000;
-	return pthread_timedjoin_np(k->thread, NULL, &until) == 0;
+	return pthread_clockjoin_np(k->thread, NULL, CLOCK_MONOTONIC, &until) == 0;
 }
 
 void keeper_free(struct keeper *k)
