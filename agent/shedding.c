@@ -83,6 +83,9 @@ static void shedding_read_prefix(struct shedding *s, size_t service, size_t pref
 	view.facts.counted = s->ops.load(s->ops.userdata, service, prefix, &view.facts.load);
 	shed_prefix_facts(s->core, index, &view.facts);
 	shed_prefix_weight(s->core, index, view.weight);
+	/* A permit is for one leaving, and used at once: who has one and asks, asks anew. */
+	if (shed_permit(s->core, index) == SHED_PERMIT_GRANTED)
+		shed_leave(s->core, index, false, now);
 	shed_leave(s->core, index, view.asks_permit, now);
 	shed_word(s->core, index, view.word, now);
 }
@@ -134,10 +137,18 @@ static void shedding_permit(struct shedding *s)
 	}
 }
 
+static bool shedding_decides(const struct shedding *s)
+{
+	return s->started && !s->stopped && s->configured;
+}
+
+/* The core's deadline moves on when it decides: one that does not is not waited for. */
 static void shedding_arm(struct shedding *s)
 {
-	struct monotime at = monotime_min(s->report_at, shed_deadline(s->core));
+	struct monotime at = s->report_at;
 
+	if (shedding_decides(s))
+		at = monotime_min(at, shed_deadline(s->core));
 	(void)sd_event_source_set_time(s->timer, at.us);
 	(void)sd_event_source_set_enabled(s->timer, SD_EVENT_ONESHOT);
 }
@@ -146,7 +157,7 @@ static void shedding_decide(struct shedding *s)
 {
 	struct monotime now = clock_monotime();
 
-	if (!s->started || s->stopped || !s->configured)
+	if (!shedding_decides(s))
 		return;
 	shedding_read(s);
 	if (shed_decide(s->core, now, shedding_random())) {
@@ -243,16 +254,23 @@ static int shedding_try_configure(struct shedding *s)
 	return shedding_tell(s, prefixes, texts, names);
 }
 
-/* Prefixes or neighbours are others. */
+/* Prefixes or neighbours are others. While it is not known how they are called now, nothing is out:
+ * the engine is to hear of both, the beginning of that and its end. */
 static void shedding_learn(struct shedding *s)
 {
 	int r = shedding_try_configure(s);
+	bool was = s->configured;
 
 	s->configured = r == 0;
 	s->touched = true;
 	if (r < 0)
-		log_error("shedding: %s; tried again in a second", strerror(-r));
+		log_error("shedding: %s; nothing is shed until it is tried again in a second",
+			strerror(-r));
+	if (s->started && !s->stopped && was != s->configured)
+		s->ops.changed(s->ops.userdata);
 	shedding_decide(s);
+	if (r < 0)
+		shedding_arm(s);
 }
 
 /* ---- our own report ---- */
@@ -302,7 +320,7 @@ static void shedding_report(struct shedding *s)
 		r->load = own.load;
 		r->utilisation_bp = server.utilisation_bp;
 		r->spare = own.spare;
-		r->willing = own.willing;
+		r->willing = own.willing && !s->stopped;
 		r->want = own.want;
 		error = shedding_list(s, &own, r);
 	}
@@ -377,10 +395,14 @@ static int shedding_on_timer(sd_event_source *source, uint64_t us, void *userdat
 	struct shedding *s = userdata;
 	struct monotime now = clock_monotime();
 
-	if (!s->configured)
+	if (!s->configured && monotime_reached(s->report_at, now)) {
+		s->report_at = monotime_add_ms(now, SHEDDING_REPORT_MS);
 		shedding_learn(s);
+	}
 	s->touched = true; /* loads have moved */
 	shedding_decide(s);
+	if (s->configured && s->stopped)
+		shedding_read(s); /* the report says that it is leaving */
 	if (s->configured && monotime_reached(s->report_at, now)) {
 		s->report_at = monotime_add_ms(now, SHEDDING_REPORT_MS);
 		shedding_report(s);

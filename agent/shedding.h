@@ -56,8 +56,8 @@ DEFINE_CLEANUP_PTR(struct shedding *, shedding_free)
 
 /* The agent knows what BIRD does, and decides: from now on so does this. */
 void shedding_start(struct shedding *s);
-/* Another configuration runs; the old one may be gone when this returns. -ENOMEM: what was shed
- * stays so, by the old settings' names, until it is tried again within a second. */
+/* Another configuration runs; the old one may be gone when this returns. Without memory nothing is
+ * out, and nothing promised, until it has been tried again, a second later. */
 void shedding_configure(struct shedding *s);
 /* Something that ops->prefix() tells has changed. Cheap; asked about later. */
 void shedding_touch(struct shedding *s);
