@@ -16,9 +16,10 @@
  *  5. held_down        it flapped, and comes back when its penalty has decayed
  *  6. shed             handed to neighbours, because this server is overloaded
  *  7. in_doubt         it could come back, but the last outcome of a check that counts was bad:
- * what is out stays out until that check has made up its mind shared_unhealthy only checks that
- * every server shares are down: demoted, where that can be ramping          healthy, on the way to
- * its own weight healthy
+ *                      what is out stays out until that check has made up its mind
+ *     shared_unhealthy only checks that every server shares are down: demoted, where possible
+ *     ramping          healthy, on the way to its own weight
+ *     healthy
  *
  * Who leaves gently (0, `drained`) stays announced for a while, with GRACEFUL_SHUTDOWN, as long as
  * rules 2 to 7 would announce it.

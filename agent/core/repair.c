@@ -2,9 +2,9 @@
  * The decision about restarting a unit: repair.h has the rules.
  *
  * What tells a unit that was stopped on purpose. systemd has no property for it, but:
- *   - `inactive` is where a stop leads, and a main process that ended with success. A crash leads
- * to `failed`. A clean end without a stop is somebody's doing just as well (`nsd-control stop`),
- * and systemd's own Restart=on-failure sees it so.
+ *   - `inactive` is where a stop leads, and a main process that ended with success. A crash
+ *     leads to `failed`. A clean end without a stop is somebody's doing just as well
+ *     (`nsd-control stop`), and systemd's own Restart=on-failure sees it so.
  *   - a stop can lead to `failed`, too: when the process says so in its exit status, or has to be
  *     killed. Then the unit left `active` before its process ended, while a crash ends the process
  *     first. Both times are properties, and stay when the agent was not looking. What systemd stops

@@ -127,6 +127,7 @@ def test_restart_and_stop(site):
     agent.wait_prefix(WEB, reason="shed", announced=False, timeout=10)
     before = time.time()
     agent.stop()
+    check("192.0.2.80/32 is shed no more: stopping" in agent.text(), "it says so", agent.tail())
     site.wait_route(WEB, {"edge1", "edge2", "edge3"})
     check("edge1" in history(site, WEB, before)[-1][1], "announced by nobody's agent", told(site, WEB, before))
     check("is shed no more: stopping" in agent.text(), "it says why", agent.tail())
@@ -153,6 +154,22 @@ def test_promises_end(site):
         edge.agent.send_signal(signal.SIGCONT)
     ctl(agent, "shed", WEB, "--reset")
     check(json.loads(agent.get("/v1/events")[1]), "events are there")
+
+
+def test_no_neighbours_any_more(site):
+    """A reload that takes the neighbours away brings back what is shed, and says why."""
+    agent = site.edges[0].agent
+    site.circle.wait_fresh()
+    ctl(agent, "shed", WEB)
+    agent.wait_prefix(WEB, reason="shed", announced=False, timeout=25)
+    mark, section = len(agent.text()), agent.config.pop("neighbours")
+    agent.reload()
+    agent.wait_prefix(WEB, wanted="announce", reason="healthy", announced=True, timeout=5)
+    agent.wait_log("192.0.2.80/32 is shed no more: not configured", after=mark)
+    check(agent.status()["neighbours"] is None, "there are none")
+    agent.config["neighbours"] = section
+    agent.reload()
+    agent.wait_log("`neighbours` is new, which takes a restart of the agent", after=mark)
 
 
 main(make_site)

@@ -10,6 +10,7 @@
      room.
   6. A relative link in a page leads somewhere.
   7. No function of a Python file is defined twice at its top level: the second silently wins.
+  8. No two decisions have one number.
 
 usage: style.py ROOT
 """
@@ -82,6 +83,12 @@ def main():
             for link in LINK.findall(line):
                 if not (path.parent / link).exists():
                     complain(path, number, f"a link that leads nowhere: {link}")
+    numbers = set()
+    for number, line in enumerate((ROOT / "docs/decisions.md").read_text(encoding="utf-8").splitlines(), 1):
+        found = re.match(r"(\d+)\. \*\*", line)
+        if found and found.group(1) in numbers:
+            complain(ROOT / "docs/decisions.md", number, f"a second decision {found.group(1)}")
+        numbers.update(found.groups() if found else ())
     for path in ROOT.iterdir():
         if path.name not in TOP_LEVEL and not path.name.startswith("."):
             complain(path, 1, "does not belong at the top level")
