@@ -22,9 +22,18 @@ struct narrate_group {
 	size_t n;
 };
 
-static const char *narrate_verb(enum prefix_wanted wanted)
+/* Announced as before though its service is unhealthy: that is worth a line of its own. */
+static bool narrate_is_kept(const struct engine_transition *t)
 {
-	switch (wanted) {
+	return t->kind == ENGINE_TRANSITION_PREFIX && t->from == t->to &&
+	       t->reason == PREFIX_REASON_KEPT_BY_FLOOR;
+}
+
+static const char *narrate_verb(const struct engine_transition *t)
+{
+	if (narrate_is_kept(t))
+		return "keeping";
+	switch ((enum prefix_wanted)t->to) {
 	case PREFIX_WANTED_ANNOUNCE:
 		return "announcing";
 	case PREFIX_WANTED_DEMOTE:
@@ -60,8 +69,7 @@ static void narrate_group_add(struct narrate_group *g, const struct narrate_fact
 /* "withdrawing 192.0.2.53/32, 2001:db8::53/128 and 40 more" */
 static void narrate_group_text(const struct narrate_group *g, struct buffer *line)
 {
-	(void)buffer_printf(line, "%s %s", narrate_verb((enum prefix_wanted)g->first.to),
-		buffer_string(&g->names));
+	(void)buffer_printf(line, "%s %s", narrate_verb(&g->first), buffer_string(&g->names));
 	if (g->n > NARRATE_PREFIXES_NAMED)
 		(void)buffer_printf(line, " and %zu more", g->n - NARRATE_PREFIXES_NAMED);
 }
@@ -105,8 +113,8 @@ static void narrate_group_line(struct narrate_group *g, const struct narrate_fac
 	buffer_init_fixed(&line, memory, sizeof(memory));
 	narrate_group_text(g, &line);
 	narrate_group_fields(g, &fields);
-	event_say(LOG_INFO, EVENT_PREFIX, &fields, "service %s: %s (%s)", fields.service,
-		buffer_string(&line), fields.rule);
+	event_say(narrate_is_kept(&g->first) ? LOG_WARNING : LOG_INFO, EVENT_PREFIX, &fields,
+		"service %s: %s (%s)", fields.service, buffer_string(&line), fields.rule);
 	narrate_tell(facts, g->first.service, EVENT_PREFIX, &fields);
 	narrate_group_clear(g);
 }
@@ -225,7 +233,7 @@ void narrate_transitions(struct engine *engine, const struct narrate_facts *fact
 		if (facts->count)
 			facts->count(facts->userdata, &t);
 		/* Still the same is wanted, for another reason: its service's line says that. */
-		if (t.kind == ENGINE_TRANSITION_PREFIX && t.from == t.to)
+		if (t.kind == ENGINE_TRANSITION_PREFIX && t.from == t.to && !narrate_is_kept(&t))
 			continue;
 		joins = t.kind == ENGINE_TRANSITION_PREFIX &&
 			(group.n == 0 || narrate_alike(&group.first, &t)) &&

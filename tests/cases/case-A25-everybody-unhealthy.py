@@ -84,6 +84,7 @@ def test_all_at_once(site):
         agent = site.edge(name).agent
         text = " ".join(agent.ctl("explain", DNS).stdout.split())
         check("kept_by_floor" in text and f"asks for the promises of {FLOOR} neighbours" in text, "explain says so", text)
+        agent.wait_log("service dns: keeping 192.0.2.53/32, 2001:db8::53/128 (kept_by_floor)")
         check("KEPT ANNOUNCED BY ITS FLOOR" in agent.ctl("status").stdout, "the verdict says so", agent.ctl("status").stdout)
     mend(site)
 
