@@ -238,7 +238,13 @@ def test_keep(site):
         agent.start()
         announced(site)
         wait_address(agent, state="present", ours=True)
-    check(not site.wire.since(moment, "edge1") and not site.watcher.since(moment, GONE, DNS), "nothing was seen outside")
+    check(not site.watcher.since(moment, GONE, DNS), "and was never gone")
+    agent.kill()
+    site.edges[0].host.ip(f"addr del {DNS} dev lo")
+    agent.start()
+    announced(site)
+    check(here(site.edges[0].host, DNS) == "ours", "one that was lost meanwhile is back before anything is decided")
+    check(not site.wire.since(moment, "edge1"), "nothing was seen outside", site.wire.tail())
 
 
 def test_orphan(site):
@@ -323,7 +329,8 @@ def test_interface(site):
     moment = follow(site)[2]
     agent.config["services"]["dns"]["manage_addresses"] = {"interface": "anycast0"}
     agent.reload()
-    eventually(lambda: here(host, DNS, "anycast0") == "ours" and not here(host, DNS), 5, lambda: host.ip("addr"))
+    for prefix in (DNS, DNS6):
+        eventually(lambda p=prefix: here(host, p, "anycast0") == "ours" and not here(host, p), 5, lambda: host.ip("addr"))
     check(not site.wire.since(moment, "edge1", DNS), "not seen outside", site.wire.tail())
     agent.config["services"]["dns"]["manage_addresses"] = {"interface": "nowhere0"}
     agent.reload()

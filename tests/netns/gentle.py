@@ -1,10 +1,11 @@
 """Coming back gently, leaving gently, and the guards, as the router sees them: slow_start, hold_down,
-leave, shared, reload_guard."""
+start_spread, leave, shared, reload_guard."""
 
 import os
 import signal
 import time
 
+from lib import agentctl
 from lib.case import check, eventually, main
 from lib.site import Site
 from lib.wire import ANNOUNCE, WITHDRAW
@@ -112,6 +113,32 @@ def test_hold_down(site):
     came = site.wire.wait_announce("edge1", DNS, since=flapped)
     check(2.0 < came.time - flapped < 4.5, "between half_life and max after the last flap", came.time - flapped)
     agent.wait_prefix(DNS, wanted="announce", reason="healthy")
+
+
+def test_start_spread(site):
+    """Where nothing was announced, a start waits for a random part of the spread; a restart does not."""
+    spread, held = 3.0, False
+    for _ in range(5):  # a part that is shorter than the checks' first round shows nothing: one in seven
+        began = time.time()
+        agent = fresh(site, wait=False, defaults={**agentctl.DEFAULTS, "start_spread": "3s"})
+        agent.wait_status(
+            lambda s: s["services"]["dns"]["health"] == s["services"]["web"]["health"] == "healthy", what="healthy")
+        healthy = time.time()
+        held = held or agent.prefix(DNS)["reason"] == "first_round"
+        came = [site.wire.wait_announce("edge1", prefix, since=began).time for prefix in (DNS, DNS6, WEB)]
+        check(max(came) - began < spread + 2, "it comes when the delay is over, at the latest", came, began)
+        if held:
+            check(min(came) - healthy > 0 and max(came) - min(came) < 0.5, "all together, behind it", came, healthy)
+            break
+    check(held, "what is healthy waits")
+    for prefix in (DNS, DNS6, WEB):
+        agent.wait_prefix(prefix, announced=True, exported=1)
+    agent.wait_status(lambda s: s["bird"]["settled"], what="settled")
+    moment = time.time()
+    agent.stop(signal.SIGUSR2)
+    agent.start()
+    agent.wait_prefix(DNS, announced=True, reason="healthy", timeout=2)
+    check(not site.wire.since(moment, "edge1"), "what was found announced has no delay", site.wire.tail())
 
 
 def test_drain(site):

@@ -5,12 +5,15 @@
 #include "agent/system/addresses.h"
 
 #include <check.h>
+#include <errno.h>
+#include <net/if.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "agent/system/address_change.h"
 #include "agent/system/log.h"
 #include "tests/unit/loop.h"
 
@@ -149,6 +152,58 @@ START_TEST (dadfailed) {
 }
 END_TEST
 
+static struct address address_of(const char *text)
+{
+	struct address a;
+
+	ck_assert_int_eq(address_parse(text, &a, NULL), 0);
+	return a;
+}
+
+/* What we add has our mark, whoever asks, and is told from what others have added beside it. */
+START_TEST (ours_and_others) {
+	static const char *const texts[] = {"192.0.2.53", "2001:db8::53"};
+	uint32_t lo = if_nametoindex("lo");
+	struct address none;
+
+	for (size_t i = 0; i < 2; i++) {
+		const struct address a = address_of(texts[i]);
+		struct addresses_held held;
+		struct addresses_place place;
+		char line[80];
+		size_t at = 0;
+
+		ck_assert_int_eq(address_change_add(&a, lo), 0);
+		ck_assert_int_eq(address_change_add(&a, lo), -EEXIST);
+		ck_assert(addresses_read_now(addresses));
+		addresses_held(addresses, &a, lo, &held);
+		ck_assert(held.known && held.here && held.here_usable && held.ours);
+		ck_assert(!held.others && !held.ours_apart);
+		addresses_held(addresses, &a, lo + 1, &held);
+		ck_assert(!held.here && held.ours && held.ours_apart);
+		ck_assert(addresses_marked(addresses, &at, &place));
+		ck_assert(address_equal(&place.address, &a) && place.interface == lo);
+		ck_assert(!addresses_marked(addresses, &at, &place));
+		/* A dump says the same as the changes. */
+		addresses_free(addresses);
+		ck_assert_int_eq(addresses_new(&addresses, event, changed, NULL), 0);
+		addresses_held(addresses, &a, lo, &held);
+		ck_assert(held.here_usable && held.ours && !held.others);
+		ck_assert_int_eq(address_change_remove(&place), 0);
+		ck_assert_int_eq(address_change_remove(&place), -EADDRNOTAVAIL);
+		ck_assert(addresses_read_now(addresses) && !addresses_read_now(addresses));
+		(void)snprintf(
+			line, sizeof(line), "addr add %s dev lo%s", texts[i], i ? " nodad" : "");
+		ip(line);
+		(void)addresses_read_now(addresses);
+		addresses_held(addresses, &a, lo, &held);
+		ck_assert(held.here && held.others && !held.ours);
+	}
+	none = address_of("192.0.2.1");
+	ck_assert_int_eq(address_change_add(&none, 4711), -ENODEV);
+}
+END_TEST
+
 static void batch(const char *verb, unsigned n)
 {
 	FILE *f = popen("ip -batch -", "we");
@@ -233,6 +288,7 @@ int main(void)
 	tcase_add_test(c, a_point_to_point_peer);
 	tcase_add_test(c, tentative_then_usable);
 	tcase_add_test(c, dadfailed);
+	tcase_add_test(c, ours_and_others);
 	tcase_add_test(c, lost_changes);
 	tcase_add_test(c, a_dump_that_fails_leaves_what_was_known);
 	tcase_add_test(c, it_may_be_freed_in_its_callback);
