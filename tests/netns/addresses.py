@@ -129,6 +129,11 @@ def ctl(agent, *arguments, code=0):
     return done
 
 
+def failures(agent):
+    text = agent.get("/metrics")[1].decode()
+    return int(text.split('redshank_managed_address_changes_total{result="failed"} ')[1].split()[0])
+
+
 def explained(agent, words):
     text = " ".join(ctl(agent, "explain", DNS).stdout.split())
     check(words in text, words, text)
@@ -333,19 +338,39 @@ def test_interface(site):
         eventually(lambda p=prefix: here(host, p, "anycast0") == "ours" and not here(host, p), 5, lambda: host.ip("addr"))
     check(not site.wire.since(moment, "edge1", DNS), "not seen outside", site.wire.tail())
     agent.config["services"]["dns"]["manage_addresses"] = {"interface": "nowhere0"}
+    mark = len(agent.text())
     agent.reload()
-    agent.wait_log("no such interface")
+    agent.wait_log("no such interface", after=mark)
+    eventually(lambda: failures(agent) >= 6, 8, "three attempts for each of both")
+    check(agent.text()[mark:].count("no such interface") == 1, "told once", agent.tail())
     check(here(host, DNS, "anycast0") == "ours", "and where there is none, it stays")
     host.ip("link del anycast0")
+
+
+def run_with(site, *arguments):
+    """The agent's program, run with other capabilities."""
+    agent = site.edges[0].agent
+    agent.program = site.edges[0].host.path("redshankd-with")
+    with open(agent.program, "w", encoding="utf-8") as f:
+        f.write(f'#!/bin/sh\nexec setpriv {" ".join(arguments)} {build_folder()}/redshankd "$@"\n')
+    os.chmod(agent.program, 0o755)
+
+
+def test_capability_alone(site):
+    """CAP_NET_ADMIN is all that it takes."""
+    agent = fresh(site, start=False)
+    run_with(site, "--bounding-set=-all,+net_admin", "--inh-caps=-all,+net_admin", "--ambient-caps=+net_admin", "--no-new-privs")
+    agent.start()
+    announced(site)
+    check(here(site.edges[0].host, DNS) == here(site.edges[0].host, DNS6) == "ours", "added")
+    with open(f"/proc/{agent.pid}/status", encoding="utf-8") as f:
+        check("CapEff:\t0000000000001000" in f.read(), "and nothing else")
 
 
 def test_no_capability(site):
     """Without CAP_NET_ADMIN it is said once, what is there is used, and everything else goes on."""
     agent = fresh(site, start=False)
-    agent.program = site.edges[0].host.path("uncapable")
-    with open(agent.program, "w", encoding="utf-8") as f:
-        f.write(f'#!/bin/sh\nexec setpriv --bounding-set=-net_admin --inh-caps=-net_admin {build_folder()}/redshankd "$@"\n')
-    os.chmod(agent.program, 0o755)
+    run_with(site, "--bounding-set=-net_admin", "--inh-caps=-net_admin")
     mark = len(agent.text())
     agent.start()
     agent.wait_prefix(WEB, announced=True)
