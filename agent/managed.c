@@ -23,6 +23,7 @@
 #define BATCH 64
 #define AGAIN_MS 1000	      /* from an attempt to the next */
 #define AGAIN_DENIED_MS 30000 /* where the kernel does not let us */
+#define START_WAIT_MS 100     /* for what was added to be confirmed */
 #define LEAVE_LOOK_MS 50      /* while BIRD is read, at the end of a stop */
 #define MANAGED_PRIORITY (SD_EVENT_PRIORITY_NORMAL + 20)
 
@@ -538,9 +539,35 @@ static struct monotime look_to_the_end(struct managed *m)
 	return next;
 }
 
+static bool is_awaited(const struct managed *m)
+{
+	struct look l = {0};
+
+	for (size_t i = 0; i < m->n_items; i++) {
+		const struct item *item = &m->items[i];
+		struct addresses_held held;
+
+		if (!item->view.interface || item->tried.us == 0 || item->view.error < 0)
+			continue;
+		addresses_held(*m->modules.addresses, &item->address,
+			interface_index(&l, item->view.interface), &held);
+		if (held.known && !held.here_usable)
+			return true;
+	}
+	return false;
+}
+
+/* What was added is confirmed before anything is decided: what is announced by an agent that has
+ * crashed must not be withdrawn for the moment that IPv6 takes to tell of its address. */
 void managed_start(struct managed *m)
 {
-	arm(m, look_to_the_end(m));
+	struct monotime next = look_to_the_end(m);
+	struct monotime until = monotime_add_ms(clock_monotime(), START_WAIT_MS);
+
+	while (is_awaited(m) && monotime_before(clock_monotime(), until))
+		if (addresses_await(*m->modules.addresses, START_WAIT_MS))
+			m->ops.changed(m->ops.userdata);
+	arm(m, next);
 }
 
 void managed_ready(struct managed *m)

@@ -3,7 +3,8 @@
 /*
  * Adds and removes addresses of this host by rtnetlink (RTM_NEWADDR, RTM_DELADDR;
  * linux/rtnetlink.h). Takes CAP_NET_ADMIN. What comes of it is also told to those who follow the
- * addresses (addresses.h), and is in their queue when this returns.
+ * addresses (addresses.h): of IPv4 it is in their queue when this returns, of IPv6 it comes a
+ * moment later, since the kernel gives that to a worker (net/ipv6/addrconf.c, addrconf_dad_work()).
  */
 #include <stdint.h>
 

@@ -27,6 +27,7 @@
 #include <libmnl/libmnl.h>
 #include <linux/if_addr.h>
 #include <linux/rtnetlink.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -457,6 +458,13 @@ bool addresses_read_now(struct addresses *a)
 	if (!drain(a, &c) && redump(a) > 0)
 		c.changed = true;
 	return c.changed;
+}
+
+bool addresses_await(struct addresses *a, unsigned ms)
+{
+	struct pollfd fd = {.fd = mnl_socket_get_fd(a->changes), .events = POLLIN};
+
+	return poll(&fd, 1, (int)ms) > 0 && addresses_read_now(a);
 }
 
 void addresses_held(const struct addresses *a, const struct address *address, uint32_t interface,

@@ -35,6 +35,9 @@ enum addresses_answer addresses_in(const struct addresses *a, const struct prefi
  * True when anything is another than before. */
 bool addresses_read_now(struct addresses *a);
 
+/* The same, but waits until the kernel tells something, for at most `ms`. For the start alone. */
+bool addresses_await(struct addresses *a, unsigned ms);
+
 /* Where an address is, on which interface how. */
 struct addresses_held {
 	bool known;	  /* else nothing is */

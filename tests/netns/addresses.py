@@ -245,7 +245,7 @@ def test_keep(site):
         wait_address(agent, state="present", ours=True)
     check(not site.watcher.since(moment, GONE, DNS), "and was never gone")
     agent.kill()
-    site.edges[0].host.ip(f"addr del {DNS} dev lo")
+    site.edges[0].host.ip(f"addr del {DNS} dev lo", f"addr del {DNS6} dev lo")
     agent.start()
     announced(site)
     check(here(site.edges[0].host, DNS) == "ours", "one that was lost meanwhile is back before anything is decided")
