@@ -33,7 +33,8 @@ struct item {
 	size_t service, prefix;
 	bool was_here;	       /* and ours, when it was looked at last */
 	struct monotime gone;  /* since when BIRD has withdrawn it; never: it has not */
-	struct monotime tried; /* when it was to be added or removed; zero: not yet */
+	struct monotime tried; /* when it was to be added; zero: not yet */
+	struct monotime stuck; /* when it could not be removed; zero: it could */
 	struct managed_view view;
 };
 
@@ -110,6 +111,7 @@ static void take_old(const struct managed *m, struct item *item, const char *int
 			 strcmp(old->view.interface, interface) == 0;
 	item->gone = old->gone;
 	item->tried = old->tried;
+	item->stuck = old->stuck;
 	item->view = old->view;
 }
 
@@ -289,10 +291,14 @@ static struct managed_facts facts_of(
 		.here = held->here,
 		.others = held->others};
 	const struct config_service *s = NULL;
-	struct monotime again = monotime_add_ms(
-		item->tried, item->view.error == -EPERM ? AGAIN_DENIED_MS : AGAIN_MS);
+	uint64_t again_ms = item->view.error == -EPERM ? AGAIN_DENIED_MS : AGAIN_MS;
+	struct monotime again = monotime_add_ms(item->tried, again_ms);
+	struct monotime unstuck = monotime_add_ms(item->stuck, again_ms);
 
 	f.may_add = item->tried.us == 0 || monotime_reached(again, l->now);
+	f.may_remove = item->stuck.us == 0 || monotime_reached(unstuck, l->now);
+	if (f.ours && !f.may_remove)
+		l->next = monotime_min(l->next, unstuck);
 	if (item->configured) {
 		s = &(*m->modules.config)->services[item->service];
 		f.configured = true;
@@ -369,6 +375,7 @@ static void remove_all(struct look *l, struct item *item, uint32_t but)
 		if (r == -EADDRNOTAVAIL)
 			r = 0;
 	}
+	item->stuck = r < 0 ? l->now : MONOTIME_ZERO;
 	if (r < 0) {
 		failed(l, item, r);
 		return;

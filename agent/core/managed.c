@@ -7,8 +7,9 @@
 static struct managed_verdict managed_stay(const struct managed_facts *f)
 {
 	if (f->here)
-		return (struct managed_verdict){
-			f->ours && f->ours_apart ? MANAGED_ACTION_TIDY : MANAGED_ACTION_NONE,
+		return (struct managed_verdict){f->ours && f->ours_apart && f->may_remove
+							? MANAGED_ACTION_TIDY
+							: MANAGED_ACTION_NONE,
 			f->ours ? MANAGED_STATE_PRESENT : MANAGED_STATE_OTHERS};
 	if (f->others)
 		return (struct managed_verdict){MANAGED_ACTION_NONE, MANAGED_STATE_OTHERS};
@@ -40,7 +41,8 @@ struct managed_verdict managed_decide(const struct managed_facts *f)
 	}
 	if (!f->grace_over)
 		return (struct managed_verdict){MANAGED_ACTION_NONE, MANAGED_STATE_GRACE};
-	return (struct managed_verdict){MANAGED_ACTION_REMOVE, MANAGED_STATE_ABSENT};
+	return (struct managed_verdict){
+		f->may_remove ? MANAGED_ACTION_REMOVE : MANAGED_ACTION_NONE, MANAGED_STATE_ABSENT};
 }
 
 const char *managed_state_name(enum managed_state state)

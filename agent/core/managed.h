@@ -56,6 +56,7 @@ struct managed_facts {
 	bool ours_apart; /* one of them is on another interface */
 	bool others;	 /* usable, on whichever interface, without our mark */
 	bool may_add;	 /* it was not added a moment ago */
+	bool may_remove; /* nor was it, in vain, removed */
 };
 
 struct managed_verdict {

@@ -388,6 +388,33 @@ def test_no_capability(site):
     site.edges[0].nsd.start()
 
 
+def leave_behind(host, addresses):
+    """These IPv4 addresses on lo with the agent's mark, as one of another time may have left them."""
+    with host.inside():
+        index = socket.if_nametoindex("lo")
+        sock = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE)
+    with sock:
+        for a in addresses:
+            packed = ipaddress.ip_address(a).packed
+            body = struct.pack("=BBBBI", socket.AF_INET, 32, 0, 0, index)
+            body += struct.pack("=HH4sHH4sHHBxxx", 8, 1, packed, 8, 2, packed, 5, 11, MARK)
+            sock.send(struct.pack("=IHHII", 16 + len(body), NEW, 0x605, 1, 0) + body)
+            check(struct.unpack_from("=i", sock.recv(4096), 16)[0] == 0, f"{a} is added")
+
+
+def test_many_that_cannot_be_removed(site):
+    """More than go in one look, and the kernel refuses each: tried again now and then, and nothing waits for it."""
+    agent, host = fresh(site, manage=False, start=False), site.edges[0].host
+    leave_behind(host, [f"198.51.100.{i}" for i in range(1, 151)])
+    run_with(site, "--bounding-set=-net_admin", "--inh-caps=-net_admin")
+    agent.start()
+    agent.wait_log("cannot change 198.51.100.", timeout=10)
+    check(here(host, "198.51.100.1/32") == "ours", "they stay")
+    check(agent.status()["node"] == "edge1", "it answers")
+    check(agent.stop() == 0, "and ends")
+    host.ip("addr flush dev lo to 198.51.100.0/24")
+
+
 def make_site():
     site = Site(edges=2)
     site.edges[1].agent.start()
