@@ -296,6 +296,7 @@ def test_by_hand(site):
         host.ip(f"addr del {DNS} dev lo")
         site.watcher.wait(time.time() - 0.5, GONE, DNS)
         eventually(lambda: here(host, DNS) == "ours", 5, "it comes back")
+    eventually(lambda: len(site.watcher.since(moment, NEW, DNS)) >= 3, 2, "the watcher, a thread of its own, has seen all")
     came = site.watcher.since(moment, NEW, DNS)
     check(len(came) == 3 and all(b - a > 0.95 for a, b in zip(came, came[1:])), "once a second", came)
     wait_address(agent, state="present", restored=3)
