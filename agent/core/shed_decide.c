@@ -54,7 +54,7 @@ static bool shed_server_budget_full(const struct shed *s, struct monotime now)
 		s->settings.server_changes, s->settings.server_window_ms, now);
 }
 
-static bool shed_prefix_budget_full(
+bool shed_prefix_budget_full(
 	const struct shed *s, const struct shed_prefix_state *p, struct monotime now)
 {
 	return shed_window_full(p->changes, SHED_PREFIX_CHANGES_MAX, p->n_changes,

@@ -160,18 +160,6 @@ static enum shed_why shed_obstacle_size(const struct shed *s, size_t prefix)
 	return SHED_WHY_NOT_PICKED;
 }
 
-static bool shed_prefix_budget_left(
-	const struct shed *s, const struct shed_prefix_state *p, struct monotime now)
-{
-	unsigned n = s->settings.prefix_changes;
-	struct monotime oldest;
-
-	if (p->n_changes < n)
-		return true;
-	oldest = p->changes[(p->n_changes - n) % SHED_PREFIX_CHANGES_MAX];
-	return monotime_reached(monotime_add_ms(oldest, s->settings.prefix_window_ms), now);
-}
-
 static bool shed_is_last_prefix(const struct shed *s, size_t prefix)
 {
 	for (size_t i = 0; i < s->n_prefixes; i++) {
@@ -200,7 +188,7 @@ enum shed_why shed_obstacle(const struct shed *s, size_t prefix, bool by_hand, s
 	if (!by_hand) {
 		if (!monotime_reached(p->hold_until, now))
 			return SHED_WHY_BACK_OFF;
-		if (!shed_prefix_budget_left(s, p, now))
+		if (shed_prefix_budget_full(s, p, now))
 			return SHED_WHY_BUDGET;
 		why = shed_obstacle_size(s, prefix);
 		if (why != SHED_WHY_NOT_PICKED)

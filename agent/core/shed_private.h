@@ -205,5 +205,8 @@ void shed_permits_decide(struct shed *s, struct monotime now, uint64_t random);
 /* shed_decide.c */
 void shed_restore(struct shed *s, struct shed_record *r, enum shed_why why, struct monotime now);
 bool shed_is_late(const struct shed *s, struct monotime now);
+/* It has changed as often as it may. */
+bool shed_prefix_budget_full(
+	const struct shed *s, const struct shed_prefix_state *p, struct monotime now);
 
 #endif
