@@ -92,8 +92,8 @@ def test_all_at_once(site):
 def test_three_of_five(site):
     """Three lose it: exactly those three leave, and the two healthy ones stay."""
     began = fail(site.edges[1:4])
-    site.wait_route(DNS, {"edge1", "edge5"}, timeout=15)
-    site.wait_route(DNS6, {"edge1", "edge5"}, timeout=15)
+    site.wait_route(DNS, {"edge1", "edge5"}, timeout=40)
+    site.wait_route(DNS6, {"edge1", "edge5"}, timeout=40)
     held(site, DNS, {"edge1", "edge5"}, began)
     check(lowest(site, DNS, began) == FLOOR, "never fewer", told(site, DNS, began))
     check(set(reasons(site.edges[1:4]).values()) == {"unhealthy"}, "by their health", reasons(site.edges))

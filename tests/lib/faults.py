@@ -411,9 +411,11 @@ class DiskReadOnly(Fault):
 
     def begin(self):
         self.world.remount("ro")
+        self.world.n_stale_files += 1
 
     def end(self):
         self.world.remount("rw")
+        self.world.n_stale_files -= 1
 
 
 # ---- the system's answers ----
@@ -427,10 +429,12 @@ class _Injected(Fault):
 
     def begin(self):
         self.blind = self.span(self.ledger.blind, self.blinding) if self.blinding else None
+        self.world.n_stale_files += "unlinkat" in self.calls
         self.strace = self.world.strace(f"trace={self.calls}", f"inject={self.calls}:error={self.error}")
 
     def end(self):
         self.world.end_strace(self.strace)
+        self.world.n_stale_files -= "unlinkat" in self.calls
         if self.blind:
             self.blind.end = time.time()
 
@@ -469,9 +473,10 @@ class ClockJumps(Fault):
         self.world.jump(0)
 
 
-@fault("descriptors-leaked", part="clients")
+@fault("descriptors-leaked", part="agent")
 class DescriptorsLeaked(Fault):
-    """A client of the status socket opens connections, and never asks or closes."""
+    """A client of the status socket opens connections, and never asks or closes. Whoever waits for the agent's
+    answer meanwhile waits behind them."""
 
     def begin(self):
         self.leak = subprocess.Popen(
