@@ -46,6 +46,7 @@ struct managed {
 	size_t n_items, n_allocated;
 	struct prefix *wide; /* configured, and more than one address */
 	size_t *wide_service, *wide_prefix, n_wide;
+	bool any;	 /* some service manages its addresses */
 	bool configured; /* the items are those of the configuration that runs */
 	bool ready, stopping;
 	bool touched; /* since the look that runs, or ran last, began */
@@ -134,6 +135,7 @@ static void add_prefix(struct managed *m, struct item *items, size_t *n, size_t 
 		.gone = MONOTIME_NEVER};
 	take_old(m, item, service->managed_interface);
 	item->view.interface = service->managed_interface;
+	m->any = m->any || service->managed_interface;
 	(*n)++;
 }
 
@@ -157,6 +159,7 @@ static bool make_items(struct managed *m)
 	m->wide_service = places;
 	m->wide_prefix = places + n;
 	m->n_wide = 0;
+	m->any = false;
 	for (size_t s = 0; s < c->n_services; s++)
 		for (size_t p = 0; p < c->services[s].n_prefixes; p++)
 			add_prefix(m, items, &n_items, s, p);
@@ -191,13 +194,18 @@ static void add_stray(struct managed *m, const struct address *address)
 	m->n_items++;
 }
 
-static void add_strays(struct managed *m)
+/* True when there are addresses with our mark. */
+static bool add_strays(struct managed *m)
 {
 	struct addresses_place place;
+	bool any = false;
 	size_t at = 0;
 
-	while (addresses_marked(*m->modules.addresses, &at, &place))
+	while (addresses_marked(*m->modules.addresses, &at, &place)) {
 		add_stray(m, &place.address);
+		any = true;
+	}
+	return any;
 }
 
 /* ---- facts ---- */
@@ -499,9 +507,10 @@ static struct monotime look(struct managed *m, bool *ret_more)
 	if (!m->configured && !make_items(m))
 		return monotime_add_ms(l.now, AGAIN_MS);
 	m->configured = true;
-	add_strays(m);
-	for (size_t i = 0; i < m->n_items; i++)
-		look_at(&l, &m->items[i]);
+	/* On most hosts nothing is managed, and a look costs nothing. */
+	if (add_strays(m) || m->any)
+		for (size_t i = 0; i < m->n_items; i++)
+			look_at(&l, &m->items[i]);
 	count(m);
 	changed = (l.n_done > 0 && addresses_read_now(*m->modules.addresses)) || changed;
 	if (changed)

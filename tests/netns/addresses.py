@@ -368,6 +368,19 @@ def test_capability_alone(site):
         check("CapEff:\t0000000000001000" in f.read(), "and nothing else")
 
 
+def test_handed_over(site):
+    """Where manage_addresses is taken away the address stays, and is nothing to the agent any more."""
+    agent = fresh(site)
+    moment = follow(site)[2]
+    del agent.config["services"]["dns"]["manage_addresses"]
+    agent.reload()
+    eventually(lambda: agent.prefix(DNS)["address"] is None, 5, "not managed")
+    ctl(agent, "drain", "dns")
+    site.wire.wait_withdraw("edge1", DNS, since=moment)
+    check(agent.stop() == 0, "exit status")
+    check(here(site.edges[0].host, DNS) == "ours" and not site.watcher.since(moment, GONE, DNS), "it stays")
+
+
 def test_no_capability(site):
     """Without CAP_NET_ADMIN it is said once, what is there is used, and everything else goes on."""
     agent = fresh(site, start=False)
