@@ -121,6 +121,7 @@ CASES = {
         {series("redshank_check_outcomes_total", CHECK + ',outcome="unknown"'): "0+1x100"},
         {"service": "dns", "check": "answers", "outcome": "unknown"},
         [{series("redshank_check_outcomes_total", CHECK + ',outcome="bad"'): "0+1x100"}], 1200),
+    "RedshankAddressesMissing": one("redshank_managed_addresses", 'state="missing"', 1, 0),
     "RedshankShedNoEffect": one("redshank_shed_alarm", "", 1, 0),
     "RedshankNeighbourStale": one("redshank_neighbour_fresh", 'neighbour="edge2"', 0, 1),
     "RedshankAlone": Case(
