@@ -48,7 +48,7 @@ struct keeper {
 	uint64_t done;	/* and the last of them that was tried */
 	int result;
 	struct error error; /* of a negative result */
-	bool leave;
+	bool leave, ended;
 };
 
 static struct timespec keeper_in(unsigned ms)
@@ -104,6 +104,8 @@ static void *keeper_run(void *userdata)
 		(void)pthread_cond_broadcast(&k->tried);
 		(void)!write(k->event_fd, &one, sizeof(one));
 	}
+	k->ended = true;
+	(void)pthread_cond_broadcast(&k->tried);
 	(void)pthread_mutex_unlock(&k->lock);
 	return NULL;
 }
@@ -214,12 +216,17 @@ int keeper_new(struct keeper **ret, sd_event *event, const char *path,
 static bool keeper_end(struct keeper *k)
 {
 	struct timespec until = keeper_in(KEEPER_LEAVE_MS);
+	bool ended;
+	int r = 0;
 
 	(void)pthread_mutex_lock(&k->lock);
 	k->leave = true;
 	(void)pthread_cond_signal(&k->wake);
+	while (!k->ended && r != ETIMEDOUT)
+		r = pthread_cond_timedwait(&k->tried, &k->lock, &until);
+	ended = k->ended;
 	(void)pthread_mutex_unlock(&k->lock);
-	return pthread_clockjoin_np(k->thread, NULL, CLOCK_MONOTONIC, &until) == 0;
+	return ended && pthread_join(k->thread, NULL) == 0;
 }
 
 void keeper_free(struct keeper *k)
