@@ -20,6 +20,8 @@ struct control {
 	sd_event_source *timer;
 };
 
+#define CONTROL_REPLACED_MAX 600
+
 /* One request, and its answer as it grows. */
 struct control_request {
 	struct control *control;
@@ -27,6 +29,9 @@ struct control_request {
 	const json_t *body; /* an object with none but known keys */
 	unsigned status;
 	char *answer; /* NULL: without memory */
+	/* "; this replaces what root (uid 0, pid 7) said, until it is undrained: new disks", or ""
+	 */
+	char replaced[CONTROL_REPLACED_MAX];
 };
 
 /* {"error": TEXT} and the HTTP status. */

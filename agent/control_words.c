@@ -194,9 +194,22 @@ bool control_read_word(struct control_request *q, struct word *word)
 	       control_until(q, word->since, max_ms, &word->until);
 }
 
+/* Who says a word has to hear whose word that ends. */
+static void control_note_replaced(struct control_request *q, const struct word *word)
+{
+	const struct word *old = words_find(&q->control->words, word->kind, word->name);
+	char until[CONTROL_UNTIL_MAX];
+
+	if (old)
+		(void)snprintf(q->replaced, sizeof(q->replaced),
+			"; this replaces what %s said, %s%s%s", old->who,
+			control_word_until(old, until), old->reason[0] ? ": " : "", old->reason);
+}
+
 bool control_put(struct control_request *q, struct word *word)
 {
 	(void)caller_format(q->caller, word->who);
+	control_note_replaced(q, word);
 	if (words_put(&q->control->words, word) >= 0)
 		return true;
 	control_refuse(q, 507, "no room: at most %d words of operators at one time", WORDS_MAX);
@@ -214,8 +227,10 @@ void control_answer(struct control_request *q, const char *text)
 {
 	struct error error = {0};
 	bool kept = control_changed(q->control, CONTROL_DISK_MS, &error);
+	char whole[CONTROL_TEXT_MAX + CONTROL_REPLACED_MAX];
 
-	control_done(q, text, kept ? NULL : error.text);
+	(void)snprintf(whole, sizeof(whole), "%s%s", text, q->replaced);
+	control_done(q, whole, kept ? NULL : error.text);
 }
 
 /* The word of that kind that covers what has the name, or "" for the whole server; NULL: none. */
@@ -300,11 +315,11 @@ void control_log_said(const struct control_request *q, const struct word *word)
 	const struct event_fields fields = control_word_fields(q->control, word, &texts);
 	char until[CONTROL_UNTIL_MAX];
 
-	event_say(LOG_NOTICE, word_event(word), &fields, "%s %s: %s%sby %s, %s%s%s",
+	event_say(LOG_NOTICE, word_event(word), &fields, "%s %s: %s%sby %s, %s%s%s%s",
 		control_word_verb(word), control_word_target(word),
 		word->kind == WORD_WEIGHT ? texts.weight : "", word->kind == WORD_WEIGHT ? " " : "",
 		word->who, control_word_until(word, until), word->reason[0] ? ": " : "",
-		word->reason);
+		word->reason, q->replaced);
 }
 
 void control_log_taken(const struct control_request *q, enum event_kind kind, const char *verb,

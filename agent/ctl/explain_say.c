@@ -7,6 +7,7 @@
  */
 #include "agent/ctl/explain_private.h"
 #include "agent/ctl/text.h"
+#include "agent/judge/judge.h"
 
 #define say(b, ...) ((void)buffer_printf((b), __VA_ARGS__))
 
@@ -440,8 +441,8 @@ static enum text_colour say_bird(
 {
 	const json_t *protocols = explain_get(prefix, "protocols");
 	enum text_colour colour = TEXT_PLAIN, fragment;
+	const char *name, *detail, *alarm = judge_alarm(e->bird, &detail);
 	char pattern[64];
-	const char *name;
 	json_t *protocol;
 
 	if (is_silent(e)) {
@@ -462,8 +463,8 @@ static enum text_colour say_bird(
 			if (is_otherwise(protocol))
 				colour = TEXT_RED;
 		}
-		if (explain_text(e->bird, "alarm")[0])
-			say(b, "It refuses its configuration (above). ");
+		if (alarm)
+			say(b, "%s (above). ", alarm);
 	}
 	fragment = say_fragment(e, b);
 	while (b->length > 0 && b->data[b->length - 1] == ' ')

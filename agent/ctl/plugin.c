@@ -18,6 +18,7 @@ struct plugin {
 	enum judge_level worst;
 	struct buffer texts[JUDGE_TROUBLE + 1];
 	unsigned services, healthy, prefixes, announced, exported;
+	bool unknown; /* what BIRD announces */
 };
 
 /* A text too long for the line is dropped; the code still counts. */
@@ -120,10 +121,22 @@ static void say_service(
 				judge_text(value, "reason"));
 	json_object_foreach (json_object_get(service, "prefixes"), item, value) {
 		p->prefixes++;
+		p->unknown = p->unknown || !json_is_boolean(json_object_get(value, "announced"));
 		p->announced += json_is_true(json_object_get(value, "announced"));
 		p->exported += json_integer_value(json_object_get(value, "exported")) > 0;
 		say_prefix(p, item, value, bird);
 	}
+}
+
+/* The plug-ins' own way to say that a value is not known is "U". */
+static void put_performance(FILE *out, const struct plugin *p)
+{
+	(void)fprintf(
+		out, "services=%u healthy=%u prefixes=%u ", p->services, p->healthy, p->prefixes);
+	if (p->unknown)
+		(void)fprintf(out, "announced=U exported=U\n");
+	else
+		(void)fprintf(out, "announced=%u exported=%u\n", p->announced, p->exported);
 }
 
 /* '|' starts the performance data: it may not stand in the text. */
@@ -138,13 +151,18 @@ static void put_line(FILE *out, const struct plugin *p)
 	for (int code = JUDGE_TROUBLE; code > JUDGE_GOOD; code--)
 		if (p->texts[code].length > 0)
 			(void)buffer_printf(&line, "%s; ", buffer_string(&p->texts[code]));
-	(void)buffer_printf(&line, "%u of %u services healthy, %u of %u prefixes announced",
-		p->healthy, p->services, p->announced, p->prefixes);
+	(void)buffer_printf(&line, "%u of %u services healthy, ", p->healthy, p->services);
+	if (p->unknown)
+		(void)buffer_printf(
+			&line, "whether %u prefixes are announced is unknown", p->prefixes);
+	else
+		(void)buffer_printf(
+			&line, "%u of %u prefixes announced", p->announced, p->prefixes);
 	escaped = text_escape(buffer_string(&line));
 	for (char *bar = escaped; (bar = strchr(bar, '|')) != NULL;)
 		*bar = '/';
-	(void)fprintf(out, "%s | services=%u healthy=%u prefixes=%u announced=%u exported=%u\n",
-		escaped, p->services, p->healthy, p->prefixes, p->announced, p->exported);
+	(void)fprintf(out, "%s | ", escaped);
+	put_performance(out, p);
 }
 
 int status_plugin(FILE *out, const json_t *document)

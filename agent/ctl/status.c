@@ -18,6 +18,7 @@
 
 #include "agent/base/address.h"
 #include "agent/base/buffer.h"
+#include "agent/judge/judge.h"
 
 #define STATUS_FORMAT 1
 #define STATUS_UNKNOWN "unknown"
@@ -422,7 +423,21 @@ static void print_freeze(FILE *out, const json_t *freeze, const struct status_vi
 		until[0] ? "until " : "until it is thawed", until, why[0] ? ": " : "", why);
 	print_trouble(out, view,
 		"The server is frozen: only a dead process, a missing address or an operator's "
-		"word changes what is announced. It was %s",
+		"word changes what is announced. It was frozen %s",
+		said);
+}
+
+static void print_alarm(FILE *out, const json_t *bird, const struct status_view *view)
+{
+	const char *detail = "", *alarm = judge_alarm(bird, &detail);
+	char said[900];
+
+	if (!alarm)
+		return;
+	(void)snprintf(said, sizeof(said), "%s: %.700s", alarm, detail);
+	print_trouble(out, view,
+		strstr(alarm, "refuses") ? "%s. Health still acts; new prefixes and weights wait."
+					 : "%s",
 		said);
 }
 
@@ -459,11 +474,7 @@ void status_print_troubles(FILE *out, const json_t *document, const struct statu
 			"Fragments can not be written. Health still acts; what is new waits, and a "
 			"BIRD that starts reads what is there. %s",
 			text_of(bird, "files_error"));
-	if (text_of(bird, "alarm")[0])
-		print_trouble(out, view,
-			"BIRD refuses its configuration. Health still acts; new prefixes and "
-			"weights wait. %s",
-			text_of(bird, "alarm"));
+	print_alarm(out, bird, view);
 }
 
 static void print_headline(FILE *out, const json_t *document, const struct status_view *view)

@@ -31,12 +31,19 @@ bool judge_is(const json_t *object, const char *key, const char *text)
 
 /* ---- a prefix ---- */
 
+/* What was wanted a moment ago may not be done, or not be read back: that is no trouble yet. */
+static bool judge_is_settling(const json_t *prefix)
+{
+	return json_is_true(json_object_get(prefix, "settling"));
+}
+
 static enum judge_prefix judge_withdrawn(const json_t *prefix)
 {
 	if (judge_text(prefix, "elsewhere")[0])
 		return JUDGE_PREFIX_ELSEWHERE;
-	if (json_is_true(json_object_get(prefix, "announced")) ||
-		json_integer_value(json_object_get(prefix, "exported")) > 0)
+	if (!judge_is_settling(prefix) &&
+		(json_is_true(json_object_get(prefix, "announced")) ||
+			json_integer_value(json_object_get(prefix, "exported")) > 0))
 		return JUDGE_PREFIX_STILL;
 	if (judge_is(prefix, "reason", "address_missing"))
 		return JUDGE_PREFIX_NO_ADDRESS;
@@ -57,12 +64,13 @@ enum judge_prefix judge_prefix(const json_t *prefix, const json_t *bird)
 
 	if (judge_is(prefix, "wanted", "withdraw"))
 		return judge_withdrawn(prefix);
-	if (json_is_false(json_object_get(prefix, "announced")))
+	if (!judge_is_settling(prefix) && json_is_false(json_object_get(prefix, "announced")))
 		return JUDGE_PREFIX_MISSING;
 	if (judge_text(prefix, "elsewhere")[0])
 		return JUDGE_PREFIX_REPLACED;
 	/* Without sessions there is nobody to export to. */
-	if (json_is_integer(exported) && json_integer_value(exported) == 0 &&
+	if (!judge_is_settling(prefix) && json_is_integer(exported) &&
+		json_integer_value(exported) == 0 &&
 		json_integer_value(json_object_get(bird, "sessions")) > 0)
 		return JUDGE_PREFIX_NO_SESSION;
 	if (judge_is(prefix, "reason", "address_missing"))
@@ -299,22 +307,65 @@ static void judge_sessions(const json_t *bird, judge_say_fn *say, void *userdata
 			      .command = command});
 }
 
-/* "the server is frozen by root (uid 0, pid 7) until 2026-...: the checks lie" */
-static void judge_freeze(const json_t *document, judge_say_fn *say, void *userdata)
+const char *judge_alarm(const json_t *bird, const char **ret_detail)
 {
-	const json_t *freeze = json_object_get(document, "freeze");
-	const char *until = judge_text(freeze, "until"), *reason = judge_text(freeze, "reason");
+	static const char refused[] = "BIRD refuses to configure: ";
+	const char *alarm = judge_text(bird, "alarm");
+
+	if (!alarm[0])
+		return NULL;
+	*ret_detail = alarm;
+	if (strncmp(alarm, "BIRD accepts", strlen("BIRD accepts")) == 0)
+		return "BIRD does not load our fragments";
+	if (strncmp(alarm, refused, strlen(refused)) == 0) {
+		*ret_detail += strlen(refused);
+		*ret_detail += strspn(*ret_detail, "0123456789 "); /* the reply's code */
+	}
+	return "BIRD refuses its configuration";
+}
+
+/* "the server is frozen by root (uid 0, pid 7) until 2026-...: the checks lie" */
+static void judge_word(
+	const json_t *word, const char *is, const char *command, judge_say_fn *say, void *userdata)
+{
+	const char *until = judge_text(word, "until"), *reason = judge_text(word, "reason");
 	char text[600];
 
-	if (!json_is_object(freeze))
+	if (!json_is_object(word))
 		return;
-	(void)snprintf(text, sizeof(text), "the server is frozen by %.200s%s%.19s%s%s%.200s",
-		judge_text(freeze, "who"), until[0] ? " until " : "", until, until[0] ? "Z" : "",
+	(void)snprintf(text, sizeof(text), "the server is %s by %.200s%s%.19s%s%s%.200s", is,
+		judge_text(word, "who"), until[0] ? " until " : "", until, until[0] ? "Z" : "",
 		reason[0] ? ": " : "", reason);
-	say(userdata, &(struct judge_finding){.level = JUDGE_LOOK,
-			      .text = text,
-			      .detail = "",
-			      .command = "redshankctl thaw"});
+	say(userdata, &(struct judge_finding){
+			      .level = JUDGE_LOOK, .text = text, .detail = "", .command = command});
+}
+
+const json_t *judge_drain(const json_t *document)
+{
+	const json_t *drains = json_object_get(document, "drains");
+	json_t *drain;
+	size_t i;
+
+	json_array_foreach (drains, i, drain)
+		if (json_is_object(drain) && !json_is_string(json_object_get(drain, "name")))
+			return drain;
+	return NULL;
+}
+
+bool judge_is_just_drained(const json_t *service, const json_t *bird)
+{
+	const char *name;
+	json_t *item;
+
+	if (judge_health_level(service) != JUDGE_GOOD)
+		return false;
+	json_object_foreach (json_object_get(service, "checks"), name, item)
+		if (judge_check_level(service, item) != JUDGE_GOOD)
+			return false;
+	json_object_foreach (json_object_get(service, "prefixes"), name, item)
+		if (judge_prefix(item, bird) != JUDGE_PREFIX_DRAINED)
+			return false;
+	return true;
 }
 
 static void judge_config(const json_t *document, judge_say_fn *say, void *userdata)
@@ -384,14 +435,16 @@ static void judge_shed(const json_t *document, judge_say_fn *say, void *userdata
 void judge_bird(const json_t *document, judge_say_fn *say, void *userdata)
 {
 	const json_t *bird = json_object_get(document, "bird");
-	const char *alarm = judge_text(bird, "alarm"), *files = judge_text(bird, "files_error");
+	const char *files = judge_text(bird, "files_error"), *detail = "";
+	const char *alarm = judge_alarm(bird, &detail);
 
 	judge_link(bird, say, userdata);
-	if (alarm[0])
+	if (alarm)
 		say(userdata, &(struct judge_finding){.level = JUDGE_LOOK,
-				      .text = "BIRD refuses its configuration",
-				      .detail = alarm,
-				      .command = "birdc configure check"});
+				      .text = alarm,
+				      .detail = detail,
+				      .command = strstr(alarm, "refuses") ? "birdc configure check"
+									  : "redshankd --check"});
 	if (files[0])
 		say(userdata, &(struct judge_finding){.level = JUDGE_LOOK,
 				      .text = "fragments can not be written",
@@ -399,7 +452,9 @@ void judge_bird(const json_t *document, judge_say_fn *say, void *userdata)
 				      .command = "systemd-tmpfiles --create",
 				      .whole = true});
 	judge_sessions(bird, say, userdata);
-	judge_freeze(document, say, userdata);
+	judge_word(
+		json_object_get(document, "freeze"), "frozen", "redshankctl thaw", say, userdata);
+	judge_word(judge_drain(document), "drained", "redshankctl undrain --all", say, userdata);
 	judge_config(document, say, userdata);
 	judge_state(document, say, userdata);
 	judge_shed(document, say, userdata);

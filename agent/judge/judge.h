@@ -54,6 +54,17 @@ enum judge_level judge_service_level(const json_t *service, const json_t *bird);
 void judge_service_say(
 	struct buffer *out, const char *called, const json_t *service, const json_t *bird);
 
+/* The drain of the whole server; NULL: there is none. Borrowed. */
+const json_t *judge_drain(const json_t *document);
+/* Nothing is to be said of it but that it is drained. */
+bool judge_is_just_drained(const json_t *service, const json_t *bird);
+
+/*
+ * What `bird.alarm` is about, in a few words, and in *ret_detail (part of the alarm) what they do
+ * not say yet: where, and in whose file. NULL: there is no alarm.
+ */
+const char *judge_alarm(const json_t *bird, const char **ret_detail);
+
 /* One thing about BIRD or the agent as a whole. */
 struct judge_finding {
 	enum judge_level level;

@@ -62,6 +62,7 @@ static void verdict_on_finding(void *userdata, const struct judge_finding *findi
 static void verdict_add_services(struct verdict_pass *pass, const json_t *document)
 {
 	const json_t *bird = json_object_get(document, "bird");
+	bool all = judge_drain(document) != NULL; /* which is said already */
 	const char *name;
 	json_t *service;
 
@@ -70,7 +71,7 @@ static void verdict_add_services(struct verdict_pass *pass, const json_t *docume
 		_cleanup_buffer_ struct buffer text = {0};
 		char command[VERDICT_COMMAND_MAX];
 
-		if (level != pass->said)
+		if (level != pass->said || (all && judge_is_just_drained(service, bird)))
 			continue;
 		if (pass->n >= VERDICT_NAMED_MAX) {
 			pass->n++;

@@ -212,6 +212,12 @@ static void put_words(struct document *d, const char *key, enum word_kind kind)
 	json_close(w);
 }
 
+bool document_is_settling(const struct engine_prefix *wanted, struct monotime now)
+{
+	return !monotime_is_never(wanted->since) &&
+	       !monotime_reached(monotime_add_ms(wanted->since, DOCUMENT_SETTLING_MS), now);
+}
+
 void document_put_prefix(struct document *d, size_t service, size_t index, bool whole)
 {
 	const struct engine_prefix *wanted = engine_prefix(d->facts->engine, service, index);
@@ -228,6 +234,7 @@ void document_put_prefix(struct document *d, size_t service, size_t index, bool 
 	json_write_bool(w, "graceful", wanted->graceful);
 	json_write_string(w, "reason", prefix_reason_name(wanted->reason));
 	document_put_time(d, "since", wanted->since);
+	json_write_bool(w, "settling", document_is_settling(wanted, d->now));
 	json_write_string(w, "elsewhere", null_if_empty(seen->elsewhere));
 	document_put_address(d, service, index);
 	put_word(d, "drain", document_word(d, WORD_DRAIN, service, index));

@@ -54,9 +54,13 @@ void document_put_word(struct json_writer *w, const struct word *word);
 /* The keys that the status has of a prefix and of a check, into the object that is open. */
 void document_put_prefix(struct document *d, size_t service, size_t index, bool whole);
 void document_put_check(struct document *d, size_t service, size_t index);
-/* The key `repair` of a service: null where it has no `restart`. */
 /* The key `address` of a prefix. */
 void document_put_address(struct document *d, size_t service, size_t prefix);
+/* The key `repair` of a service: null where it has no `restart`. */
 void document_put_repair(struct document *d, size_t service);
+
+/* What is wanted of it is so new that BIRD may not do it yet. */
+#define DOCUMENT_SETTLING_MS 1000
+bool document_is_settling(const struct engine_prefix *wanted, struct monotime now);
 
 #endif

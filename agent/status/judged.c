@@ -61,20 +61,35 @@ static void put_bird(json_t *document, const struct document_facts *facts)
 	put(document, "bird", bird);
 }
 
-static void put_freeze(json_t *document, const struct document_facts *facts)
+/* A word about the whole server; NULL: nobody has said it. */
+static json_t *word_of_all(const struct document_facts *facts, enum word_kind kind)
 {
-	const struct word *word = facts->words ? words_find(facts->words, WORD_FREEZE, "") : NULL;
+	const struct word *word = facts->words ? words_find(facts->words, kind, "") : NULL;
 	char text[CLOCK_TEXT_MAX];
-	json_t *freeze;
+	json_t *said;
 
 	if (!word)
-		return;
-	freeze = json_object();
-	put_text(freeze, "who", word->who);
-	put_text(freeze, "reason", word->reason);
+		return NULL;
+	said = json_object();
+	put_text(said, "who", word->who);
+	put_text(said, "reason", word->reason);
 	if (!word_is_forever(word))
-		put_text(freeze, "until", clock_format(word->until, text));
-	put(document, "freeze", freeze);
+		put_text(said, "until", clock_format(word->until, text));
+	return said;
+}
+
+static void put_words(json_t *document, const struct document_facts *facts)
+{
+	json_t *freeze = word_of_all(facts, WORD_FREEZE), *drain = word_of_all(facts, WORD_DRAIN);
+	json_t *drains;
+
+	if (freeze)
+		put(document, "freeze", freeze);
+	if (!drain)
+		return;
+	drains = json_array();
+	(void)json_array_append_new(drains, drain);
+	put(document, "drains", drains);
 }
 
 /* What judge_shed() reads. */
@@ -110,7 +125,7 @@ void judged_init(struct judged *j, const struct document_facts *facts)
 	put_text(state, "error", facts->state_error);
 	put(j->document, "state", state);
 	put(j->document, "stopping", json_boolean(facts->stopping));
-	put_freeze(j->document, facts);
+	put_words(j->document, facts);
 	put_shed(j->document, facts);
 	put(j->document, "services", json_object());
 }
@@ -151,6 +166,7 @@ static json_t *judged_prefix(const struct document_facts *facts, size_t service,
 	put_text(prefix, "wanted", prefix_wanted_name(wanted->wanted));
 	put_text(prefix, "reason", prefix_reason_name(wanted->reason));
 	put_text(prefix, "elsewhere", seen->elsewhere);
+	put(prefix, "settling", json_boolean(document_is_settling(wanted, clock_monotime())));
 	put(prefix, "announced", known(seen->announced));
 	if (seen->exported >= 0)
 		put(prefix, "exported", json_integer(seen->exported));

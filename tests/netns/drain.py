@@ -77,6 +77,9 @@ def test_a_service(site):
     text = " ".join(ctl(agent, "explain", DNS).stdout.split())
     for words in ("rule 1, drained for", "its service was drained by root (uid 0, pid ", ": new disks.", "the operator's word ends in 1h"):
         check(words in text, words, text)
+    done = ctl(agent, "drain", "dns", "--for", "2h", "--reason", "new disks")
+    check("; this replaces what root (uid 0, pid " in done.stdout and done.stdout.endswith(": new disks\n"), "whose it ends", done)
+    agent.wait_log("; this replaces what root")
     done = ctl(agent, "undrain", "dns")
     check(done.stdout == "undrained dns\n", "taken back", done)
     announced(site, agent, DNS, DNS6)
@@ -99,6 +102,9 @@ def test_a_prefix_and_the_server(site):
     check("it stays so until an operator says otherwise" in text, "next", text)
     check(ctl(agent, "drain", "--all").stdout == "drained the whole server until it is undrained\n", "all")
     drained(site, agent, DNS, DNS6, WEB)
+    line = agent.ctl("status").stdout.splitlines()[0]
+    check(line.startswith("Look (redshankctl undrain --all): the server is drained by root (uid 0, pid "), "one line", line)
+    check("dns is drained" not in line, "and not each service", line)
     done = ctl(agent, "undrain", DNS)
     check(done.stdout == f"undrained {DNS}, which stays drained with the whole server\n", "what remains", done)
     done = ctl(agent, "undrain", "dns", code=1)

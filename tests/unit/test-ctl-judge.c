@@ -14,6 +14,7 @@
 #define UP "'link':'up','sessions':2,'sessions_up':2"
 #define WELL "'wanted':'announce','announced':true,'exported':2,'reason':'healthy'"
 #define HELD "'wanted':'announce','announced':true,'exported':2,'reason':'forced'"
+#define SETTLING "'settling':true,"
 #define GONE "'wanted':'withdraw','announced':false,'exported':0"
 
 static const struct row {
@@ -77,7 +78,27 @@ static const struct row {
 		UP, "healthy", WELL, "up", JUDGE_LOOK,
 		"Look (redshankctl thaw): the server is frozen by root (uid 0, pid 7) until "
 		"2026-11-30T03:12:40Z: x\n"},
+	/* what is wanted since a moment ago may not be done yet, and a death is told all the same
+	 */
+	{"", UP, "healthy", SETTLING "'wanted':'announce','announced':false,'reason':'healthy'",
+		"up", JUDGE_GOOD, "All is well: 1 service, 0 of 1 prefixes"},
+	{"", UP, "healthy",
+		SETTLING "'wanted':'announce','announced':true,'exported':0,'reason':'healthy'",
+		"up", JUDGE_GOOD, "All is well: "},
+	{"", UP, "healthy",
+		SETTLING "'wanted':'withdraw','announced':true,'exported':2,'reason':'drained'",
+		"up", JUDGE_LOOK, "dns is drained\n"},
+	{"", UP, "unhealthy",
+		SETTLING "'wanted':'withdraw','announced':true,'exported':2,'reason':'unhealthy'",
+		"down", JUDGE_TROUBLE, "dns is unhealthy\n"},
 	/* BIRD and the agent */
+	{"'drains':[{'name':null,'who':'root (uid 0, pid 7)','until':null,'reason':'new disks'}],",
+		UP, "healthy", GONE ",'reason':'drained'", "up", JUDGE_LOOK,
+		"Look (redshankctl undrain --all): the server is drained by root (uid 0, pid 7): "
+		"new "
+		"disks\n"},
+	{"'drains':[{'name':null,'who':'x'}],", UP, "unhealthy", GONE ",'reason':'drained'", "down",
+		JUDGE_TROUBLE, "dns is unhealthy; the server is drained by x\n"},
 	{"", "'link':'away','error':'refused'", "healthy", "'wanted':'announce'", "up",
 		JUDGE_TROUBLE, "TROUBLE (systemctl status bird): BIRD is away\n"},
 	{"", "'link':'away','silent_since':'2026-11-30T03:12:40.123Z','error':'no greeting'",
@@ -91,6 +112,9 @@ static const struct row {
 		"BIRD is being asked what it announces\n"},
 	{"", UP ",'alarm':'x.conf:1:1 bad'", "healthy", WELL, "up", JUDGE_LOOK,
 		"Look (birdc configure check): BIRD refuses its configuration\n"},
+	{"", UP ",'alarm':'BIRD accepts its configuration, but that does not hold protocol x'",
+		"healthy", WELL, "up", JUDGE_LOOK,
+		"Look (redshankd --check): BIRD does not load our fragments\n"},
 	{"", UP ",'files_error':'bird: open /x: No such file or directory'", "healthy", WELL, "up",
 		JUDGE_LOOK,
 		"Look (systemd-tmpfiles --create): fragments can not be written, bird: open /x: "

@@ -154,7 +154,7 @@ function words(status) {
 	if (bird.link !== "up" && bird.error)
 		add("trouble", "BIRD", bird.error);
 	if (bird.alarm)
-		add("look", "BIRD refuses its configuration", bird.alarm);
+		add("look", bird.alarm);
 	if (bird.files_error)
 		add("look", "Fragments can not be written", bird.files_error);
 	if (object(status.config).error)
