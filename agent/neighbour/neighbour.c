@@ -60,6 +60,7 @@ struct neighbours {
 	struct address found[ASKER_FOUND_MAX];
 	size_t n_found;
 	char error[ERROR_TEXT_MAX];
+	bool owed; /* the thread knows of another configuration than `config` */
 	struct monotime said[PINS_REFUSALS];
 	unsigned unsaid[PINS_REFUSALS];
 };
@@ -121,15 +122,15 @@ static void order_pins(struct neighbours *n)
 	thread_send(n->thread);
 }
 
-/* Takes new pins over. True when the members are others. */
-static bool replace(struct neighbours *n, struct pins *pins)
+/* Takes new pins over: 1 when the members are others, else 0. -ENOMEM: what was in use stays so. */
+static int replace(struct neighbours *n, struct pins *pins)
 {
 	struct known *known = known_carry(n, pins);
 	bool others = !same_members(n->pins, pins);
 
 	if (!known) {
 		pins_unref(pins);
-		return false;
+		return -ENOMEM;
 	}
 	known_free(n->known, pins_count(n->pins));
 	n->known = known;
@@ -148,34 +149,47 @@ static void plan_reading(struct neighbours *n, uint64_t ms)
 	(void)sd_event_source_set_enabled(n->reread, SD_EVENT_ONESHOT);
 }
 
-/* Reads all files. `forced`: another configuration, so that the thread is told in any case. True
- * when the members are others. */
+/* What is wrong now; it is looked at again. */
+static void note_error(struct neighbours *n, const char *text)
+{
+	if (strcmp(n->error, text) != 0)
+		event_say(LOG_ERR, EVENT_NEIGHBOUR_TROUBLE,
+			&(const struct event_fields){.reason = text}, "neighbours: %s; %s", text,
+			n->pins ? "what was in use stays in use" : "nobody may speak yet");
+	(void)snprintf(n->error, sizeof(n->error), "%s", text);
+	plan_reading(n, RETRY_MS);
+}
+
+/* Reads all files. `forced`: another configuration, so that the thread is told in any case, also
+ * where only a later reading comes to something. True when the members are others. */
 static bool read_files(struct neighbours *n, bool forced)
 {
 	_cleanup_pins_ struct pins *pins = NULL;
 	struct error error = {""};
-	bool others;
+	int others;
 
+	n->owed = n->owed || forced;
 	if (pins_new(&pins, n->config, n->node, &error) < 0) {
-		if (strcmp(n->error, error.text) != 0)
-			event_say(LOG_ERR, EVENT_NEIGHBOUR_TROUBLE,
-				&(const struct event_fields){.reason = error.text},
-				"neighbours: %s; %s", error.text,
-				n->pins ? "what was in use stays in use" : "nobody may speak yet");
-		(void)snprintf(n->error, sizeof(n->error), "%s", error.text);
-		plan_reading(n, RETRY_MS);
+		note_error(n, error.text);
 		return false;
 	}
-	n->error[0] = '\0';
-	if (!forced && pins_equal(n->pins, pins))
+	if (!n->owed && pins_equal(n->pins, pins)) {
+		n->error[0] = '\0';
 		return false;
+	}
 	if (*pins_warning(pins))
 		event_say(LOG_WARNING, EVENT_NEIGHBOUR_TROUBLE, NULL, "neighbours: %s: %s",
 			n->config->certificate, pins_warning(pins));
 	others = replace(n, TAKE_PTR(pins));
+	if (others < 0) {
+		note_error(n, strerror(-others));
+		return false;
+	}
+	n->error[0] = '\0';
+	n->owed = false;
 	event_say(LOG_NOTICE, EVENT_NEIGHBOURS, NULL, "neighbours: %zu at the site %s",
 		pins_count(n->pins), n->config->site);
-	return others;
+	return others > 0;
 }
 
 static int on_reread(sd_event_source *source, uint64_t usec, void *userdata)

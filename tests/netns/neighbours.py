@@ -482,6 +482,25 @@ def test_new_certificates(site):
     site.pairs.update(pairs)
 
 
+def test_reload_with_broken_files(site):
+    """Another site while a file is broken: taken when the file is well again, though it is as it was before."""
+    pair = [site.authority.issue(name) for name in ("moving1", "moving2")]
+    one, two = (Node(site.host, f"moving{i}", f"127.0.6.{i}", pair[i - 1], site.authority.certificate,
+                     {f"moving{3 - i}": f"127.0.6.{3 - i}"}) for i in (1, 2))
+    site.nodes += [one.start(), two.start()]
+    one.wait("report moving2 ")
+    Node.replace(one.files["certificate"], b"broken")
+    for node in (one, two):
+        node.configure(site="other")
+        node.say("reload")
+    eventually(lambda: one.counts()["error"], what="the file is found broken")
+    one.install(pair[0])
+    eventually(lambda: not one.counts()["error"], what="and read again")
+    mark = one.mark()
+    one.wait("report moving2 ", after=mark)
+    check(one.view("moving2")[3] == "", "both are of one site again", one.view("moving2"))
+
+
 def test_sixty_four_at_once(site):
     """Sixty-four neighbours that come at once never make the loop work for 5 ms."""
     # By the clock it is late by what the machine gives to others, too: there the best of some rounds counts, and
