@@ -7,6 +7,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "agent/system/log.h"
 
@@ -191,6 +192,25 @@ int http_on_timer(sd_event_source *source, uint64_t usec, void *userdata)
 	return 0;
 }
 
+/* The process at the other end of a Unix socket; 0: not known. */
+static pid_t connection_pid(int fd)
+{
+	struct caller caller;
+
+	return caller_of(fd, (gid_t)-1, &caller) == 0 ? caller.pid : 0;
+}
+
+/* Has this process taken its share of a listener? One that leaks connections keeps nobody else
+ * waiting, least of all who wants to know what is wrong. */
+static bool listener_is_full_of(const struct http_listener *l, pid_t pid)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < HTTP_CONNECTIONS_MAX; i++)
+		n += l->connections[i].used && l->connections[i].pid == pid;
+	return pid != 0 && n >= HTTP_OF_ONE_MAX;
+}
+
 int http_on_accept(sd_event_source *source, int fd, uint32_t events, void *userdata)
 {
 	struct http_listener *l = userdata;
@@ -198,6 +218,7 @@ int http_on_accept(sd_event_source *source, int fd, uint32_t events, void *userd
 	struct sockaddr_storage peer = {0};
 	socklen_t length = sizeof(peer);
 	struct http_connection *c = NULL;
+	pid_t pid;
 	int client;
 
 	for (size_t i = 0; i < HTTP_CONNECTIONS_MAX && !c; i++)
@@ -214,12 +235,18 @@ int http_on_accept(sd_event_source *source, int fd, uint32_t events, void *userd
 		}
 		return 0;
 	}
+	pid = l == &h->listeners[HTTP_UNIX] ? connection_pid(client) : 0;
+	if (listener_is_full_of(l, pid)) {
+		(void)close(client);
+		return 0;
+	}
 	/* libmicrohttpd fills it once in a pass: what many readers of long documents take of a pass
 	 * stays well below a millisecond. Best effort. */
 	(void)setsockopt(client, SOL_SOCKET, SO_SNDBUF, &(int){HTTP_SEND_BUFFER}, sizeof(int));
 	*c = (struct http_connection){
 		.used = true,
 		.fd = client,
+		.pid = pid,
 		.deadline = monotime_add_ms(clock_monotime(), HTTP_DEADLINE_MS),
 	};
 	l->n_connections++;

@@ -14,8 +14,9 @@
 
 #define HTTP_PRIORITY SD_EVENT_PRIORITY_IDLE
 #define HTTP_CONNECTIONS_MAX 64 /* of each listener */
-#define HTTP_REQUEST_MAX 8192	/* bytes of request line and headers */
-#define HTTP_DEADLINE_MS 10000	/* from accept to the last byte */
+#define HTTP_OF_ONE_MAX 48     /* of them on the Unix socket, of one process: others have a place */
+#define HTTP_REQUEST_MAX 8192  /* bytes of request line and headers */
+#define HTTP_DEADLINE_MS 10000 /* from accept to the last byte */
 #define HTTP_DOCUMENTS_MAX 4
 #define HTTP_SEND_BUFFER 32768
 #define HTTP_REST_MS 1000 /* of a listener whose accept failed */
@@ -34,6 +35,7 @@ struct http_connection {
 	bool started; /* libmicrohttpd has taken it and will say when it ends */
 	bool shut;    /* past its deadline: told to go */
 	int fd;	      /* libmicrohttpd's to close */
+	pid_t pid;    /* of who connected to the Unix socket; 0: not known */
 	struct monotime deadline;
 };
 

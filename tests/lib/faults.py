@@ -473,10 +473,9 @@ class ClockJumps(Fault):
         self.world.jump(0)
 
 
-@fault("descriptors-leaked", part="agent")
+@fault("descriptors-leaked", part="clients")
 class DescriptorsLeaked(Fault):
-    """A client of the status socket opens connections, and never asks or closes. Whoever waits for the agent's
-    answer meanwhile waits behind them."""
+    """A client of the status socket opens connections, and never asks or closes."""
 
     def begin(self):
         self.leak = subprocess.Popen(

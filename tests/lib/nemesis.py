@@ -200,7 +200,15 @@ class World:
             if not expected or code not in (-9, 0):
                 self.unexpected.append(f"the agent ended by itself: {code}\n{self.agent.sanitizer_report()}")
             self._stop.wait(RESTART)
+            while not self._started():
+                self._stop.wait(RESTART)
+
+    def _started(self):
+        try:
             self.agent.start(wait=False, write=False)
+        except OSError:  # of the program, or of its log
+            return self._stop.is_set()
+        return True
 
     def wait_agent(self):
         def answers():

@@ -6,7 +6,8 @@ import time
 
 from lib import exposition
 from lib.agentctl import build_folder, plain_agent
-from lib.case import check, main
+from lib.case import check, eventually, main
+from lib.faults import LEAK
 from lib.site import Site
 
 DNS = "192.0.2.53/32"
@@ -92,6 +93,20 @@ def test_bounded(site):
     cost = exposition.value(body, "redshank_metrics_render_seconds_total")
     print(f"    {answers:.0f} answers, {renders:.0f} renders of {1000 * cost / renders:.1f} ms, {len(body) / 1e6:.1f} MB")
     check(renders * 2 < answers, "they share", renders, answers)
+
+
+def test_leaking_client(site):
+    """A process that opens thousands of connections and asks nothing shuts nobody out."""
+    agent = site.edges[0].agent
+    leak = subprocess.Popen(["/usr/bin/python3", "-c", LEAK, agent.socket, "2000"], stdout=subprocess.DEVNULL)
+    try:
+        eventually(lambda: len(os.listdir(f"/proc/{leak.pid}/fd")) > 1500, 20, "it leaks")
+        for _ in range(5):
+            done = agent.ctl("status")
+            check("nobody" not in done.stderr and done.stdout, "redshankctl has its answer", done.stderr)
+    finally:
+        leak.kill()
+        leak.wait()
 
 
 main(make_site)
