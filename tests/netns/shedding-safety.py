@@ -85,8 +85,10 @@ def shed(site, edge):
     return gone
 
 
-def returns(site, gone, timeout=RESTORED):
-    back = site.wire.wait_announce(gone.edge, gone.prefix, timeout, since=gone.time)
+def returns(site, gone, broken):
+    """It is back before a promise that was renewed at `broken` for the last time is over."""
+    back = site.wire.wait_announce(gone.edge, gone.prefix, RESTORED, since=gone.time)
+    check(back.time - broken < RESTORED, "in time", back.time - broken, told(site, gone.prefix, gone.time))
     busy(site.edge(gone.edge), 40)
     return back
 
@@ -124,7 +126,7 @@ def test_a_promise_is_kept(site):
     eventually(lambda: time.time() > moment + 3, 5, every=0.1)
     floors(site)
     left = site.wire.wait_withdraw(other.name, gone.prefix, 40, since=moment)
-    back = returns(site, gone)
+    back = returns(site, gone, moment)
     check(back.time < left.time, "the one came back before the other left", told(site, gone.prefix, gone.time))
     touch(upstream(other), False)
     for prefix in PARTS:
@@ -143,10 +145,12 @@ def test_a_receiver_freezes(site):
         eventually(lambda: time.time() >= at or sheds(site, began), 25, f"{edge.name} sheds")
         receiver.agent.process.freeze()
         frozen = time.time()
+        if sheds(site, began):
+            busy(edge, 78)
         eventually(lambda: time.time() > frozen + RESTORED + 1, 15, every=0.1)
         check(n or sheds(site, began), "something was shed", site.wire.tail())
         for gone in sheds(site, began):
-            returns(site, gone)
+            returns(site, gone, frozen)
         busy(edge, 40)
         receiver.nsd.kill()
         receiver.agent.process.thaw()
@@ -164,7 +168,7 @@ def test_certificates_are_cut(site):
     gone = shed(site, site.edges[3])
     receiver = site.edges[1]
     site.circle.install(receiver, Authority(site.lab.dir + "/another"))
-    returns(site, gone)
+    returns(site, gone, time.time())
     dies(site, receiver)
     site.circle.install(receiver, site.circle.authority)
     site.circle.wait_fresh(timeout=30)
@@ -174,7 +178,7 @@ def a_receiver_is_killed(site):
     gone = shed(site, site.edges[1])
     receiver = site.edges[0]
     receiver.agent.kill()
-    returns(site, gone)
+    returns(site, gone, time.time())
     receiver.agent.start()
     started = time.time()
     dies(site, receiver)
@@ -190,7 +194,7 @@ def test_agents_are_killed(site):
     site.edges[1].agent.kill()
     killed = time.time()
     site.edges[1].agent.start()
-    back = returns(site, gone)
+    back = returns(site, gone, killed)
     print(f"    back {back.time - killed:.2f} s after the kill")
     floors(site)
     for prefix in PARTS:
