@@ -16,6 +16,7 @@ import json
 import os
 import platform
 import random
+import re
 import statistics
 import subprocess
 import sys
@@ -288,10 +289,19 @@ class Bench:
         if self.scrapers:
             self.scrapers.stop()
         if self.crowd:
+            self.tell_loop()
             print(f"  the crowd was answered: {self.crowd.stop()}")
         if self.site.problems():
             raise AssertionError("\n".join(self.site.problems()))
         return agent, floor
+
+    def tell_loop(self):
+        """How long a turn of the agent's loop took, by its own metrics; whatever else runs on the machine."""
+        text = self.edge.agent.get("/metrics", timeout=10)[1].decode()
+        turns = re.findall(r'^redshank_loop_turn_duration_seconds_bucket\{le="([^"]+)"\} (\d+)', text, re.M)
+        last = int(turns[-1][1])
+        bound = next(le for le, n in turns if int(n) == last)
+        print(f"  of {last} turns of the agent's loop, while it was asked, none took over {bound} s")
 
     def close(self):
         if self.scrapers:
