@@ -8,6 +8,7 @@ import signal
 import time
 
 from lib.case import check, eventually, main
+from lib.documented import missing, untold
 from lib.operators import ctl
 from lib.shedsite import Neighbours, history, lowest, told, wait_started
 from lib.site import Site
@@ -102,6 +103,20 @@ def test_told(site):
     other = site.edge("edge2").agent
     check(shed_of(other)["owed"] == 1, "the neighbour owes it", shed_of(other))
     check("this server has promised it to edge1" in explained(other), "and says so", explained(other))
+
+
+def test_documented(site):
+    """docs/status.md tells every key of this document, which has nearly all, and none that is not there."""
+    agent = site.edges[0].agent
+    for words in (("drain", "dns"), ("weight", DNS, "70"), ("freeze",)):
+        ctl(agent, *words)
+    document, explained = agent.status(), json.loads(agent.get("/v1/explain?name=web")[1])
+    for words in (("thaw",), ("weight", DNS, "--reset"), ("undrain", "dns")):
+        ctl(agent, *words)
+    check(not untold(document, "The status"), "keys of the status that the page does not tell", untold(document, "The status"))
+    both = ("The status", "The document that explains")
+    check(not untold(explained, *both), "the same of explain", untold(explained, *both))
+    check(not missing(document, "The status"), "keys that the page tells and nobody sends", missing(document, "The status"))
 
 
 def test_unshed(site):
