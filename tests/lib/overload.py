@@ -105,6 +105,8 @@ class Overload:
         self.teller.head("An edge gets too much to do. Nothing is unhealthy; it is only slow.")
         self.teller.act("the link of edge1 no longer holds what it has to answer")
         self.site.slow(self.edge1, OVERLOAD)
+        left = self.site.started + STARTING - time.time()
+        self.teller.note(f"it looks on for a while, and asks the others before it does anything (some {left + 3:.0f} s)")
         self.until(lambda: time.time() > self.site.started + STARTING, STARTING, "the agents have started")
         slow = self.served(2)
         self.until(lambda: self.moved(WITHDRAW), 20, lambda: f"edge1 sheds a prefix\n{self.edge1.agent.ctl('explain', 'dns').stdout}")
@@ -124,6 +126,7 @@ class Overload:
         self.teller.act("the link of edge1 is as wide as before")
         acted = self.teller.acted
         self.site.heal(self.edge1)
+        self.teller.note("it has to stay well for a while first (some 10 s for each address)")
         self.until(lambda: len(self.moved(ANNOUNCE)) >= len(gone), 15 + 15 * len(gone), "edge1 takes them back")
         back = [prefix for _, prefix, _ in self.moved(ANNOUNCE)]
         if back != gone[::-1]:

@@ -85,7 +85,7 @@ In another terminal (all four edges have the weight 100 and share):
   in={path}
   $in edge1 redshankctl status            what edge1 wants, announces and exports
   $in edge1 redshankctl explain dns       why, what is behind it, and what happens next
-  $in edge1 slow                          an overload; and $in edge1 well
+  $in edge1 slow                          an overload, shed some 5 s later; and $in edge1 well
   $in edge1 kill nsd                      and $in edge1 start nsd
   $in edge1 freeze nsd                    and $in edge1 thaw nsd
   $in edge1 break-conf                    then kill something; and $in edge1 mend-conf

@@ -10,10 +10,13 @@
      room.
   6. A relative link in a page leads somewhere.
   7. No function of a Python file is defined twice at its top level: the second silently wins.
-  8. No two decisions have one number.
+  8. No two decisions, and no two invariants, have one number.
+  9. README.md leads to every page of docs/.
+  10. docs/design.md names every file of agent/ itself and of agent/core: who looks for something begins there.
 
 usage: style.py ROOT
 """
+import fnmatch
 import pathlib
 import re
 import sys
@@ -53,6 +56,26 @@ def functions(lines):
             start = None
 
 
+def numbered_once(name, pattern):
+    numbers = set()
+    for number, line in enumerate((ROOT / name).read_text(encoding="utf-8").splitlines(), 1):
+        found = re.match(pattern, line)
+        if found and found.group(1) in numbers:
+            complain(ROOT / name, number, f"a second {found.group(1)}")
+        numbers.update(found.groups() if found else ())
+
+
+def led_to():
+    readme, design = ((ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "docs/design.md"))
+    for path in sorted((ROOT / "docs").glob("*.md")):
+        if f"](docs/{path.name})" not in readme:
+            complain(ROOT / "README.md", 1, f"does not lead to docs/{path.name}")
+    named = re.findall(r"[\w*]+\.c\b", design)
+    for path in [*sorted((ROOT / "agent").glob("*.c")), *sorted((ROOT / "agent/core").glob("*.c"))]:
+        if not any(fnmatch.fnmatch(path.name, name) for name in named):
+            complain(ROOT / "docs/design.md", 1, f"does not name {path.relative_to(ROOT)}")
+
+
 def main():
     n = 0
     for path, lines in sources(".c", ".h"):
@@ -83,12 +106,9 @@ def main():
             for link in LINK.findall(line):
                 if not (path.parent / link).exists():
                     complain(path, number, f"a link that leads nowhere: {link}")
-    numbers = set()
-    for number, line in enumerate((ROOT / "docs/decisions.md").read_text(encoding="utf-8").splitlines(), 1):
-        found = re.match(r"(\d+)\. \*\*", line)
-        if found and found.group(1) in numbers:
-            complain(ROOT / "docs/decisions.md", number, f"a second decision {found.group(1)}")
-        numbers.update(found.groups() if found else ())
+    numbered_once("docs/decisions.md", r"(\d+)\. \*\*")
+    numbered_once("docs/invariants.md", r"\| ([A-Z]\d+) \|")
+    led_to()
     for path in ROOT.iterdir():
         if path.name not in TOP_LEVEL and not path.name.startswith("."):
             complain(path, 1, "does not belong at the top level")
