@@ -54,10 +54,11 @@ class Neighbours:
 
     def install(self, edge, authority):
         """A certificate of this authority, and trust in it alone; running agents take it by themselves."""
-        pair, files = authority.issue(edge.name), self.files(edge)
+        pair, files = authority.issue(edge.name, days=90), self.files(edge)
         for source, key in ((pair.certificate, "certificate"), (pair.key, "key"), (authority.certificate, "ca")):
             with open(source, "rb") as f:
                 Node.replace(files[key], f.read())
+        os.chmod(files["key"], 0o600)
 
     def fresh(self, edge):
         """The names of those of whom this edge has a fresh report."""
