@@ -15,8 +15,9 @@
  * A pidfile outlives its writer when that dies uncleanly, and the kernel then gives the id to
  * anybody. So the process must have been started before the file was written. Both times come by
  * different clocks, hence: a file on tmpfs that claims to be older than this boot was written
- * before somebody set the clock, which proves nothing, and passes; START_SLACK_US covers leap
- * seconds and the grain of both.
+ * before somebody set the clock, which proves nothing, and passes; a clock that was set forward
+ * since the boot (clock_set_forward_us()) makes a process look newer than it is by as much, and
+ * START_SLACK_US covers leap seconds and the grain of both.
  *
  * The folder of the pidfile is watched, so that a daemon that comes back is seen at once, and so
  * that one that hands over to its successor (a binary upgrade) is followed: the folder's events are
@@ -248,7 +249,8 @@ static bool started_before(struct monotime started, struct walltime written, boo
 
 	if (tmpfs && written.us < boot_us)
 		return true;
-	return clock_wall_of(started).us <= written.us + START_SLACK_US;
+	return clock_wall_of(started).us <=
+	       written.us + START_SLACK_US + (int64_t)clock_set_forward_us();
 }
 
 static void find_no_process(struct finding *f, const char *path, pid_t pid, const char *what)

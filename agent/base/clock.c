@@ -1,7 +1,11 @@
 #include "agent/base/clock.h"
 
 #include <assert.h>
+#include <fcntl.h>
+#include <linux/magic.h>
 #include <stdio.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
 #include <time.h>
 
 static int64_t clock_us(clockid_t id)
@@ -29,6 +33,31 @@ struct walltime clock_wall_of(struct monotime t)
 		return (struct walltime){INT64_MAX};
 	return (struct walltime){
 		clock_walltime().us + ((int64_t)t.us - (int64_t)clock_monotime().us)};
+}
+
+/* When a file system was made, by the clock on the wall of then; 0: it does not say, or is none
+ * that is made at a boot. */
+static int64_t clock_birth_us(const char *path)
+{
+	struct statfs fs;
+	struct statx st;
+
+	if (statfs(path, &fs) < 0 || fs.f_type != TMPFS_MAGIC ||
+		statx(AT_FDCWD, path, 0, STATX_BTIME, &st) < 0 || !(st.stx_mask & STATX_BTIME))
+		return 0;
+	return st.stx_btime.tv_sec * 1000000 + st.stx_btime.tv_nsec / 1000;
+}
+
+uint64_t clock_set_forward_us(void)
+{
+	int64_t birth = clock_birth_us("/run"), forward;
+
+	if (birth == 0)
+		birth = clock_birth_us("/dev/shm");
+	if (birth == 0)
+		return 0;
+	forward = clock_wall_of(MONOTIME_ZERO).us - birth;
+	return forward > 0 ? (uint64_t)forward : 0;
 }
 
 uint64_t clock_cpu_us(void)
