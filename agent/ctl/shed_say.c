@@ -31,7 +31,7 @@ static const struct shed_row {
 	{"not_announced", "it is not announced here, healthy and confirmed by BIRD", false},
 	{"held", "an operator's word or the freeze holds it", false},
 	{"promised", "this server has promised to go on announcing it", false},
-	{"uncounted", "its load is not known", false},
+	{"uncounted", "its load is not known (`load.prefixes` counts it, docs/load.md)", false},
 	{"too_small", "it carries too little to be worth a change", false},
 	{"too_large", "it carries too much to be moved at once", false},
 	{"last_prefix", "it is the last prefix that this server announces", false},
@@ -308,7 +308,10 @@ static void print_server(FILE *out, const json_t *shed, const struct status_view
 	}
 	say(&b, ", %lld of %lld neighbours fresh", explain_number(shed, "neighbours_fresh"),
 		explain_number(shed, "neighbours"));
-	if (row && strcmp(row->why, "cool") != 0)
+	/* Of the server: none could be picked, each for a reason of its own. */
+	if (explain_is(shed, "why", "no_room"))
+		say(&b, "; no prefix can go, and `redshankctl explain` of each says why");
+	else if (row && strcmp(row->why, "cool") != 0)
 		say(&b, "; %s", row->text);
 	text_put_wrapped(out, view->colours,
 		json_is_true(explain_get(shed, "alarm")) ? TEXT_RED

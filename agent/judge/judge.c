@@ -395,6 +395,33 @@ static void judge_state(const json_t *document, judge_say_fn *say, void *userdat
 				      .whole = true});
 }
 
+/* Above `hot`, and what stands in the way will not be over in a moment; or nobody knows. */
+static void judge_overload(const json_t *shed, judge_say_fn *say, void *userdata)
+{
+	static const char *const lasting[] = {"no_room", "alone", "site_hot", "budget", "enough"};
+	json_int_t utilisation = json_integer_value(json_object_get(shed, "utilisation"));
+	json_int_t hot = json_integer_value(json_object_get(shed, "hot"));
+	struct judge_finding finding = {
+		.level = JUDGE_LOOK, .detail = "", .command = "redshankctl status"};
+	char text[120];
+
+	if (!json_is_true(json_object_get(shed, "enabled")))
+		return;
+	if (judge_is(shed, "why", "no_load"))
+		finding.text = "the load of the server is not known, and nothing is shed";
+	for (size_t i = 0; i < sizeof(lasting) / sizeof(lasting[0]); i++) {
+		if (utilisation <= hot || !judge_is(shed, "why", lasting[i]))
+			continue;
+		(void)snprintf(text, sizeof(text),
+			"the server is overloaded (%lld.%lld %%) and can shed nothing%s",
+			(long long)utilisation / 100, (long long)utilisation % 100 / 10,
+			json_integer_value(json_object_get(shed, "out")) > 0 ? " more" : "");
+		finding.text = text;
+	}
+	if (finding.text)
+		say(userdata, &finding);
+}
+
 /* Without effect, alone, or about to be: its certificate. */
 static void judge_shed(const json_t *document, judge_say_fn *say, void *userdata)
 {
@@ -412,6 +439,7 @@ static void judge_shed(const json_t *document, judge_say_fn *say, void *userdata
 		finding.text = "shedding had no effect, and is stopped";
 		say(userdata, &finding);
 	}
+	judge_overload(shed, say, userdata);
 	if (2 * fresh < n) {
 		(void)snprintf(text, sizeof(text), "only %lld of %lld neighbours report",
 			(long long)fresh, (long long)n);

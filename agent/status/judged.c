@@ -95,6 +95,7 @@ static void put_words(json_t *document, const struct document_facts *facts)
 /* What judge_shed() reads. */
 static void put_shed(json_t *document, const struct document_facts *facts)
 {
+	const struct shed_settings settings = config_shed_settings(facts->config);
 	struct neighbours_totals totals;
 	struct shed_server server;
 	json_t *shed, *neighbours;
@@ -104,6 +105,11 @@ static void put_shed(json_t *document, const struct document_facts *facts)
 	facts->shed_server(facts->userdata, &server);
 	shed = json_object();
 	put(shed, "alarm", json_boolean(server.alarm));
+	put(shed, "enabled", json_boolean(settings.enabled));
+	put(shed, "hot", json_integer(settings.hot_bp));
+	put(shed, "utilisation", json_integer(server.utilisation_bp));
+	put(shed, "out", json_integer(server.n_out));
+	put_text(shed, "why", shed_why_name(server.why));
 	put(shed, "neighbours", json_integer((json_int_t)neighbours_count(facts->neighbours)));
 	put(shed, "neighbours_fresh", json_integer(server.n_fresh));
 	put(document, "shed", shed);

@@ -15,6 +15,7 @@
 #define WELL "'wanted':'announce','announced':true,'exported':2,'reason':'healthy'"
 #define HELD "'wanted':'announce','announced':true,'exported':2,'reason':'forced'"
 #define SETTLING "'settling':true,"
+#define SHED "'shed':{'enabled':true,'hot':8500,'utilisation':"
 #define GONE "'wanted':'withdraw','announced':false,'exported':0"
 
 static const struct row {
@@ -131,6 +132,15 @@ static const struct row {
 	{"'state':{'error':'/x: No space left'},", UP, "healthy", WELL, "up", JUDGE_LOOK,
 		"Look (journalctl -u redshank): what operators have said is not on disk, /x: No "
 		"space left\n"},
+	{SHED "9700,'why':'no_room'},", UP, "healthy", WELL, "up", JUDGE_LOOK,
+		"Look (redshankctl status): the server is overloaded (97.0 %) and can shed "
+		"nothing\n"},
+	{SHED "9700,'why':'enough','out':2},", UP, "healthy", WELL, "up", JUDGE_LOOK,
+		"the server is overloaded (97.0 %) and can shed nothing more\n"},
+	{SHED "9700,'why':'asking'},", UP, "healthy", WELL, "up", JUDGE_GOOD, "All is well: "},
+	{SHED "null,'why':'no_load'},", UP, "healthy", WELL, "up", JUDGE_LOOK,
+		"(redshankctl status): the load of the server is not known, and nothing is shed\n"},
+	{SHED "8000,'why':'alone'},", UP, "healthy", WELL, "up", JUDGE_GOOD, "All is well: "},
 	{"'stopping':true,", UP, "healthy", WELL, "up", JUDGE_LOOK, "the agent is stopping\n"},
 	/* the worst is said first, and its command is given */
 	{"", "'link':'up','sessions':2,'sessions_up':1", "unhealthy", GONE ",'reason':'unhealthy'",
