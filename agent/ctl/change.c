@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <jansson.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "agent/ctl/text.h"
@@ -78,7 +79,8 @@ static int check_usage(const struct change_usage *usage, const char *name, const
 		return error_set(ret_error, EINVAL,
 			"%s: expected a prefix and a number, or a prefix and --reset",
 			usage->command);
-	if (number && (strlen(number) > 9 || number[strspn(number, "0123456789")] != '\0'))
+	if (number && (strlen(number) > 9 || number[strspn(number, "0123456789")] != '\0' ||
+			      strtoul(number, NULL, 10) > 65535))
 		return error_set(ret_error, EINVAL,
 			"%s: expected a number from 0 to 65535, not \"%.64s\"", usage->command,
 			number);

@@ -291,7 +291,7 @@ static size_t word_distance(const char *a, const char *b)
 static int unknown_command(const char *word)
 {
 	const char *nearest = NULL;
-	size_t best = strlen(word) > 4 ? 4 : 3;
+	size_t best = strlen(word) > 4 ? 4 : strlen(word) > 3 ? 3 : 2;
 
 	for (size_t i = 0; i < ELEMENTSOF(commands); i++) {
 		size_t distance = word_distance(word, commands[i].name);
@@ -301,6 +301,9 @@ static int unknown_command(const char *word)
 			nearest = commands[i].name;
 		}
 	}
+	if (strcmp(word, "help") == 0)
+		return complain(
+			COMMAND_USAGE, "unknown command \"help\"; did you mean \"--help\"?");
 	if (nearest)
 		(void)complain(COMMAND_USAGE, "unknown command \"%.64s\"; did you mean \"%s\"?",
 			word, nearest);
@@ -401,6 +404,12 @@ static int bad_option(int c, char **argv)
 		argv[optind - 1]);
 }
 
+/* getopt_long() takes "--al" for "--all": of a drain, nobody may mean more than was typed. */
+static bool is_spelt_out(const char *word, const char *name)
+{
+	return strncmp(word, "--", 2) == 0 && strcspn(word + 2, "=") == strlen(name);
+}
+
 static int run_line(int argc, char **argv)
 {
 	enum {
@@ -430,10 +439,17 @@ static int run_line(int argc, char **argv)
 		{0},
 	};
 	struct command_options options = {.socket = COMMAND_SOCKET};
-	int c;
+	int c, at = -1;
 
 	opterr = 0;
-	while ((c = getopt_long(argc, argv, ":fh", known, NULL)) >= 0) {
+	while ((c = getopt_long(argc, argv, ":fh", known, &at)) >= 0) {
+		const char *word = argv[optind - (optarg && optarg == argv[optind - 1] ? 2 : 1)];
+
+		if (at >= 0 && !is_spelt_out(word, known[at].name))
+			return complain(COMMAND_USAGE,
+				"unknown option \"%.64s\"; did you mean \"--%s\"?", word,
+				known[at].name);
+		at = -1;
 		switch (c) {
 		case OPTION_SOCKET:
 			options.socket = optarg;
