@@ -9,6 +9,7 @@
 #include "agent/ctl/text.h"
 #include "agent/judge/judge.h"
 
+#define SPAN_HOUR_MS (3600 * 1000)
 #define say(b, ...) ((void)buffer_printf((b), __VA_ARGS__))
 
 /* ---- small words ---- */
@@ -50,6 +51,11 @@ void explain_say_span(struct buffer *b, int64_t ms)
 	} else {
 		age = text_age(ms / 1000);
 		say(b, "%s", age);
+		/* An hour says too little of what ends in 1h59m. */
+		if (ms >= SPAN_HOUR_MS && ms < 10 * SPAN_HOUR_MS && ms / 60000 % 60 > 0)
+			say(b, "%lldm", (long long)ms / 60000 % 60);
+		else if (ms >= 24 * SPAN_HOUR_MS && ms / SPAN_HOUR_MS % 24 > 0)
+			say(b, "%lldh", (long long)ms / SPAN_HOUR_MS % 24);
 	}
 }
 

@@ -234,6 +234,9 @@ static const char *trouble(const struct asking *a, CURLcode result, int errnum, 
 		return "its certificate does not bear its name, or two neighbours'";
 	if (result == CURLE_WRITE_ERROR)
 		return "its answer is too long";
+	/* With TLS 1.3 who asks learns only now that his certificate is not taken. */
+	if (result == CURLE_SEND_ERROR || result == CURLE_RECV_ERROR || result == CURLE_GOT_NOTHING)
+		return "it closed the connection (does it refuse our certificate? its log says)";
 	if (result != CURLE_OK)
 		return a->error[0] ? a->error : curl_easy_strerror(result);
 	(void)curl_easy_getinfo(a->easy, CURLINFO_RESPONSE_CODE, ret_status);

@@ -75,7 +75,7 @@ def test_a_service(site):
     text = " ".join(ctl(agent, "status").stdout.split())
     check("drained by root (uid 0, pid " in text and ": new disks" in text, "status", text)
     text = " ".join(ctl(agent, "explain", DNS).stdout.split())
-    for words in ("rule 1, drained for", "its service was drained by root (uid 0, pid ", ": new disks.", "the operator's word ends in 1h"):
+    for words in ("rule 1, drained for", "its service was drained by root (uid 0, pid ", ": new disks.", "the operator's word ends in 1h59m"):
         check(words in text, words, text)
     done = ctl(agent, "drain", "dns", "--for", "2h", "--reason", "new disks")
     check("; this replaces what root (uid 0, pid " in done.stdout and done.stdout.endswith(": new disks\n"), "whose it ends", done)
