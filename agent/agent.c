@@ -324,20 +324,28 @@ static int agent_start(struct agent *a)
 	return apply_start(a->apply);
 }
 
-static int agent_init(struct agent *a)
+static int agent_new_control(struct agent *a)
 {
-	const struct apply_ops apply_ops = {
-		.ready = agent_on_ready, .changed = agent_on_changed, .userdata = a};
-	const struct checks_ops checks_ops = {
-		.report = agent_on_report, .took = agent_on_took, .userdata = a};
 	const struct control_ops control_ops = {
 		.changed = agent_on_words,
 		.check_now = agent_check_now,
 		.reload = agent_reload,
 		.busy = agent_busy,
 		.cannot_shed = agent_cannot_shed,
+		.weight_waits = agent_weight_waits,
 		.userdata = a,
 	};
+
+	return control_new(&a->control, a->event, a->config->state,
+		(const struct config *const *)&a->config, &control_ops);
+}
+
+static int agent_init(struct agent *a)
+{
+	const struct apply_ops apply_ops = {
+		.ready = agent_on_ready, .changed = agent_on_changed, .userdata = a};
+	const struct checks_ops checks_ops = {
+		.report = agent_on_report, .took = agent_on_took, .userdata = a};
 	struct http_ops http_ops = agent_http_ops;
 	struct engine_change *change;
 	struct error error = {0};
@@ -386,8 +394,7 @@ static int agent_init(struct agent *a)
 		&a->watchdog, a->event, a->checks, (const struct config *const *)&a->config);
 	if (r < 0)
 		return r;
-	r = control_new(&a->control, a->event, a->config->state,
-		(const struct config *const *)&a->config, &control_ops);
+	r = agent_new_control(a);
 	if (r < 0)
 		return r;
 	(void)agent_weigh(a, a->config);

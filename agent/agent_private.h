@@ -142,6 +142,8 @@ size_t agent_list_sheds(const struct agent *a, struct deadman_restore *ret, size
 extern const struct http_ops agent_http_ops;
 /* Why nothing can be changed now; NULL: it can. */
 const char *agent_busy(void *userdata);
+/* Why BIRD does not take a new weight now; NULL: it does, as far as is known. */
+const char *agent_weight_waits(void *userdata);
 
 /* Who sent the signal: "alice (uid 1000, pid 4711)"; "" where that was the agent itself. Returns
  * buf. */

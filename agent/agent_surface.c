@@ -99,6 +99,16 @@ static char *agent_explain(void *userdata, const char *name, bool *ret_found)
 	return document_explain(&facts, name, ret_found);
 }
 
+const char *agent_weight_waits(void *userdata)
+{
+	const struct agent *a = userdata;
+	const struct apply_status *s = apply_status(a->apply);
+
+	if (s->link != APPLY_LINK_UP)
+		return "BIRD is away";
+	return s->alarm[0] ? "BIRD refuses its configuration" : NULL;
+}
+
 const char *agent_busy(void *userdata)
 {
 	const struct agent *a = userdata;

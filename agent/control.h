@@ -24,6 +24,9 @@ struct control_ops {
 	const char *(*busy)(void *userdata);
 	/* Why nothing can be shed here, such as "`shed` is not configured"; NULL: it can. */
 	const char *(*cannot_shed)(void *userdata);
+	/* What a new weight waits for, such as "BIRD is away"; NULL: nothing, or it is not known.
+	 */
+	const char *(*weight_waits)(void *userdata);
 	void *userdata;
 };
 

@@ -574,6 +574,7 @@ void control_weight(struct control_request *q)
 {
 	struct word word = {.kind = WORD_WEIGHT};
 	const json_t *weight = json_object_get(q->body, "weight");
+	const char *waits;
 	char until[CONTROL_UNTIL_MAX], text[CONTROL_TEXT_MAX];
 
 	if (!control_read_word(q, &word))
@@ -594,7 +595,9 @@ void control_weight(struct control_request *q)
 	if (!control_put(q, &word))
 		return;
 	control_log_said(q, &word);
-	(void)snprintf(text, sizeof(text), "%s has weight %" PRIu32 " %s", word.name, word.weight,
-		control_word_until(&word, until));
+	waits = q->control->ops.weight_waits(q->control->ops.userdata);
+	(void)snprintf(text, sizeof(text), "%s has weight %" PRIu32 " %s%s%s%s", word.name,
+		word.weight, control_word_until(&word, until), waits ? "; NOT YET: " : "",
+		waits ? waits : "", waits ? ", and what it announces stays as it is" : "");
 	control_answer(q, text);
 }

@@ -123,7 +123,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	const struct control_ops ops = {.changed = on_changed,
 		.check_now = on_check_now,
 		.reload = on_reload,
-		.busy = is_busy};
+		.busy = is_busy,
+		.cannot_shed = is_busy,
+		.weight_waits = is_busy};
 	struct control *c = NULL;
 
 	if (!config)

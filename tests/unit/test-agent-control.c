@@ -66,13 +66,21 @@ static const char *on_cannot_shed(void *userdata)
 	return cannot_shed;
 }
 
+static const char *weight_waits;
+
+static const char *on_weight_waits(void *userdata)
+{
+	return weight_waits;
+}
+
 static void begin(void)
 {
 	const struct control_ops ops = {.changed = on_changed,
 		.check_now = on_check_now,
 		.reload = on_reload,
 		.busy = is_busy,
-		.cannot_shed = on_cannot_shed};
+		.cannot_shed = on_cannot_shed,
+		.weight_waits = on_weight_waits};
 
 	ck_assert_int_eq(
 		control_new(&control, event, state, (const struct config *const *)&config, &ops),
@@ -99,7 +107,7 @@ static void load_config(void)
 
 static void setup(void)
 {
-	busy = reload_problem = cannot_shed = NULL;
+	busy = reload_problem = cannot_shed = weight_waits = NULL;
 	changes = checks = reloads = 0;
 	reload_result = 0;
 	ck_assert_int_ge(sd_event_new(&event), 0);
@@ -307,6 +315,20 @@ START_TEST (what_ends_by_itself) {
 }
 END_TEST
 
+/* Whose word it ends is said, and that a weight is not in BIRD yet. */
+START_TEST (the_whole_truth) {
+	ck_assert_str_eq(ask("drain", "{\"name\": \"web\", \"reason\": \"new disks\"}"),
+		"drained web until it is undrained");
+	ck_assert_str_eq(ask("drain", "{\"name\": \"web\"}"),
+		"drained web until it is undrained; this replaces what root (uid 0, pid 7) said, "
+		"until it is undrained: new disks");
+	weight_waits = "BIRD is away";
+	ck_assert_str_eq(ask("weight", "{\"name\": \"192.0.2.53\", \"weight\": 7}"),
+		"192.0.2.53/32 has weight 7 until it is reset; NOT YET: BIRD is away, and what it "
+		"announces stays as it is");
+}
+END_TEST
+
 /* Said anew, it has a new end. */
 START_TEST (the_newest_end_counts) {
 	(void)ask("drain", "{\"name\": \"web\", \"for\": \"30ms\"}");
@@ -388,6 +410,7 @@ int main(void)
 	tcase_add_test(tc, who_is_not_heard);
 	tcase_add_test(tc, the_others);
 	tcase_add_test(tc, what_ends_by_itself);
+	tcase_add_test(tc, the_whole_truth);
 	tcase_add_test(tc, the_newest_end_counts);
 	tcase_add_test(tc, what_is_kept);
 	tcase_add_test(tc, no_more_than_there_is_room_for);
