@@ -25,6 +25,12 @@
 
 /* ---- rounds and timers ---- */
 
+/* Behind what comes in. A deferred source counts as pending since it was made (libsystemd 252), so
+ * one that is enabled again and again goes before all others of its priority, for ever: a round
+ * that asked for the next one kept the loss of the connection, whose news it waited for, from being
+ * told. */
+#define APPLY_PRIORITY_ROUND (SD_EVENT_PRIORITY_NORMAL + 1)
+
 void apply_round_soon(struct apply *a)
 {
 	(void)sd_event_source_set_enabled(a->round, SD_EVENT_ONESHOT);
@@ -187,6 +193,7 @@ int apply_new(struct apply **ret, sd_event *event, const struct config_bird *bir
 			 &advise)) < 0 ||
 		(r = apply_add_defer(a, &a->round, "bird-round", apply_on_round)) < 0 ||
 		(r = apply_add_defer(a, &a->changed, "bird-changed", apply_on_changed)) < 0 ||
+		(r = sd_event_source_set_priority(a->round, APPLY_PRIORITY_ROUND)) < 0 ||
 		(r = apply_add_timer(a, &a->wake, "bird-wake", apply_on_wake)) < 0 ||
 		(r = apply_add_timer(a, &a->poll, "bird-poll", apply_on_poll)) < 0 ||
 		(r = apply_add_timer(a, &a->tick, "bird-tick", apply_on_tick)) < 0 ||

@@ -36,7 +36,7 @@
 
 static bool read_ready(const struct apply *a)
 {
-	return a->reading.client && a->reading.greeted;
+	return a->reading.client && a->reading.greeted && client_is_sound(a->reading.client);
 }
 
 /* ---- which prefixes ---- */

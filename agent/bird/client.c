@@ -408,6 +408,11 @@ static struct client_command *client_command_new(struct client *c, const char *f
 	return command;
 }
 
+bool client_is_sound(const struct client *c)
+{
+	return !client_is_over(c) && !c->loss_error;
+}
+
 int client_send(struct client *c, uint64_t deadline_ms, client_reply_fn fn, void *userdata,
 	const char *command_format, ...)
 {

@@ -15,6 +15,7 @@
  * many, see client_send()): BIRD works them off in order. What must not be pipelined (`configure`)
  * is the caller's to hold back.
  */
+#include <stdbool.h>
 #include <systemd/sd-event.h>
 
 #include "agent/bird/reply.h"
@@ -65,6 +66,9 @@ void client_free(struct client *c);
 int client_send(struct client *c, uint64_t deadline_ms, client_reply_fn fn, void *userdata,
 	const char *command_format, ...) __attribute__((format(printf, 5, 6)));
 #define CLIENT_WAITING_MAX 4096
+
+/* False from the moment at which the connection is known to be lost, though it was not said yet. */
+bool client_is_sound(const struct client *c);
 
 /* Commands sent and not answered. */
 size_t client_waiting(const struct client *c);

@@ -417,6 +417,21 @@ START_TEST (test_bird_1_is_refused) {
 }
 END_TEST
 
+/* Closed while the agent did not run, and written to before that is seen: the loss is told. */
+START_TEST (test_written_to_after_the_end) {
+	begin(2);
+	ck_assert(LOOP_UNTIL(event, all_observed(APPLY_YES, 1), 1000));
+	fake_stop(&bird);
+	apply_look(apply, 0, 0); /* finds the end */
+	apply_look(apply, 1, 0); /* cannot even be sent */
+	ck_assert(LOOP_UNTIL(event, apply_status(apply)->link == APPLY_LINK_AWAY, 1000));
+	apply_want(apply, 1, 0, PREFIX_WANTED_WITHDRAW);
+	apply_flush(apply);
+	fake_start(&bird);
+	ck_assert(LOOP_UNTIL(event, settled() && !is_up(1), 2000));
+}
+END_TEST
+
 /* No BIRD: the fragments tell what was found, and it is what BIRD does when it comes. */
 START_TEST (test_away_then_back) {
 	begin(2);
@@ -761,6 +776,7 @@ int main(void)
 	tcase_add_test(tc, test_refused_ours);
 	tcase_add_test(tc, test_put_back_is_not_the_end);
 	tcase_add_test(tc, test_bird_1_is_refused);
+	tcase_add_test(tc, test_written_to_after_the_end);
 	tcase_add_test(tc, test_away_then_back);
 	tcase_add_test(tc, test_adoption);
 	tcase_add_test(tc, test_orphan);
