@@ -242,17 +242,24 @@ class BirdKilled(Fault):
         self.world.edge.bird.kill()
 
     def end(self):
-        """Tried again, as systemd does: it does not start while a fragment that somebody has cut lies there."""
+        """It does not start while a fragment that somebody has cut lies there, and nobody is able to mend that; then it
+        is tried again when all else is well, as systemd does."""
+        if self.starts():
+            self.finish()
+        else:
+            self.world.unfinished.append(self.finish)
+
+    def finish(self):
         until(self.starts, 15, "BIRD starts")
         self.world.site.wait_sessions()
         self.reset.end = self.blind.end = time.time()
 
     def starts(self):
-        try:
-            self.world.edge.bird.start()
-        except AssertionError as e:
-            raise OSError("not yet") from e
-        return True
+        bird = self.world.edge.bird
+        if not bird.process.alive():
+            with contextlib.suppress(AssertionError):
+                bird.start()
+        return bird.process.alive()
 
 
 @fault("bird-restarted", part="bird", lasts=(0.0, 0.1))

@@ -50,6 +50,7 @@ class World:
         self.agent = self.edge.agent
         self.ledger = Ledger(SERVICES)
         self.n_flaps = 0
+        self.unfinished = []  # ends of faults that have to wait for other ends
         self.n_stale_files = 0  # faults that keep the agent from changing its files
         self.deaths = 0  # that somebody here has caused and nobody has seen yet
         self.unexpected = []
@@ -261,6 +262,8 @@ class World:
         for moment, is_end, fault in sorted(plan, key=lambda step: step[:2]):
             time.sleep(max(0.0, begun + moment - time.time()))
             (fault.end if is_end else fault.begin)()
+        while self.unfinished:
+            self.unfinished.pop()()
         with self._lock:  # a death that never came is not one that may come later
             self.deaths = 0
         try:

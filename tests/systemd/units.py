@@ -136,7 +136,7 @@ def test_dropin(site):
         f.write(example)
     done = analyze("verify", "--man=no", copy)
     check(done.returncode == 0 and not done.stderr, "verify is silent", done.stderr)
-    check(example.count("\nAmbientCapabilities=") == 2, "the example's lines are found", example)
+    check(example.count("\nAmbientCapabilities=") == 3, "the example's lines are found", example)
     site.machine.write(
         "/run/systemd/system/redshank.service.d/capabilities.conf",
         "[Service]\nAmbientCapabilities=CAP_NET_ADMIN\nCapabilityBoundingSet=CAP_NET_ADMIN\n",
