@@ -13,7 +13,7 @@ import subprocess
 import threading
 import time
 
-from lib import netns
+from lib import netns, tracing
 from lib.agentctl import build_folder, plain_agent
 from lib.birds import Control
 from lib.faults import FAULTS
@@ -180,13 +180,7 @@ class World:
         return process
 
     def end_strace(self, process):
-        """Detached: the traced one goes on. A strace that does not hear (seen) is killed, which detaches, too."""
-        process.terminate()
-        try:
-            process.wait(1)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait(10)
+        tracing.end(process)
         self.straces.remove(process)
 
     # ---- the agent, as systemd keeps it ----

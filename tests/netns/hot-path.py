@@ -14,6 +14,7 @@ import signal
 import subprocess
 import time
 
+from lib import tracing
 from lib.agentctl import plain_agent
 from lib.case import check, eventually, main
 from lib.netns import needs
@@ -99,8 +100,7 @@ def check_path(site, log):
     killed = edge.nsd.kill()
     for prefix in (DNS, DNS6):
         site.wire.wait_withdraw("edge1", prefix, since=killed)
-    tracer.send_signal(signal.SIGINT)
-    tracer.wait(10)
+    tracing.end(tracer)
     tracer.stderr.close()
     path = path_of(log, 'disable \\"redshank:dns:*\\"')
     for name, rest in path[:-1]:
