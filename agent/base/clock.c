@@ -8,6 +8,8 @@
 #include <sys/statfs.h>
 #include <time.h>
 
+#include "agent/base/cleanup.h"
+
 static int64_t clock_us(clockid_t id)
 {
 	struct timespec ts;
@@ -50,14 +52,17 @@ static int64_t clock_birth_us(const char *path)
 
 uint64_t clock_set_forward_us(void)
 {
-	int64_t birth = clock_birth_us("/run"), forward;
+	static const char *const made_at_boot[] = {"/run", "/dev/shm"};
+	int64_t boot = clock_wall_of(MONOTIME_ZERO).us, forward = 0;
 
-	if (birth == 0)
-		birth = clock_birth_us("/dev/shm");
-	if (birth == 0)
-		return 0;
-	forward = clock_wall_of(MONOTIME_ZERO).us - birth;
-	return forward > 0 ? (uint64_t)forward : 0;
+	/* A container may have made one of them later than that: the oldest counts. */
+	for (size_t i = 0; i < ELEMENTSOF(made_at_boot); i++) {
+		int64_t birth = clock_birth_us(made_at_boot[i]);
+
+		if (birth != 0 && boot - birth > forward)
+			forward = boot - birth;
+	}
+	return (uint64_t)forward;
 }
 
 uint64_t clock_cpu_us(void)
