@@ -12,7 +12,7 @@ struct walltime clock_wall_of(struct monotime t);
 
 /*
  * How far the clock on the wall was set forward since this host booted, in us, as far as can be
- * seen: the tmpfs on /run (or /dev/shm) was made at the boot, and its root says when that was by
+ * seen: the tmpfs on /run or /dev/shm was made at the boot, and its root says when that was by
  * the clock of then (statx(2), stx_btime). 0: not at all, backwards, or nobody knows.
  */
 uint64_t clock_set_forward_us(void);

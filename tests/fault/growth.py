@@ -14,8 +14,8 @@ from lib.site import Site
 SERVICES = 100
 PART = 1 if os.environ.get("REDSHANK_LONG") else 5
 CHECKS, CHANGES = 100_000 // PART, 10_000 // PART
-WARM = 0.2  # of it, until memory is what it will be
-SLACK_KB = 256
+WARM = 0.5  # of it, until memory is what it will be
+SLACK_KB = 512
 ADDRESS = "198.18.0.1"
 INTERVAL = "100ms"
 MOST = 0.9  # of the services: a busy machine makes some checks late
