@@ -34,10 +34,11 @@ def watch(world, n, act, done):
     strace = kill_at(world, n)
     act()
     until(lambda: not life.alive() or done(), 10, "the agent was killed, or has done its work")
+    world.end_strace(strace)  # until then it may still be killed
     survived = life.alive()
-    world.end_strace(strace)
-    with world._lock:
-        world.deaths = world.deaths if not survived else 0
+    if survived:
+        with world._lock:
+            world.deaths = 0
     world.wait_agent()
     blind.end = time.time()
     return not survived
