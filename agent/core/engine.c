@@ -480,13 +480,13 @@ static struct prefix_facts prefix_gather(const struct engine *e, const struct in
 		.address = p->address_check ? p->address : PREFIX_ADDRESS_PRESENT,
 		.health = s->health,
 		.cause = s->cause,
-		.all_spoken = service_has_spoken(s),
+		.all_spoken = s->all_spoken,
 		.spread = !monotime_is_never(e->spread),
 		.found = p->found,
 		.now = p->view.wanted,
 		.floored = s->floor > 0 && (!p->permitted || e->frozen),
 		.held_down = s->damping.suppressed,
-		.doubted = service_is_doubted(&s->require, s->checks, s->n_checks),
+		.doubted = s->doubted,
 		.shed = p->shed,
 		.ramps = comes ? s->slow_start.steps > 0 && !p->weight_of_word : p->ramps,
 		.last_resort = p->last_resort,
@@ -605,6 +605,8 @@ static bool engine_judge_service(struct engine *e, size_t service, struct monoti
 	service_turn(e, service, service_judge(&s->require, s->checks, s->n_checks),
 		service_cause(&s->require, s->checks, s->n_checks), now);
 	(void)damping_holds(&s->hold_down, &s->damping, now);
+	s->all_spoken = service_has_spoken(s);
+	s->doubted = service_is_doubted(&s->require, s->checks, s->n_checks);
 	s->stale = false;
 	s->n_waiting = 0;
 	s->next = MONOTIME_NEVER;

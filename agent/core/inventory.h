@@ -38,6 +38,8 @@ struct inventory_service {
 	struct service_require require;
 	bool keep_on_stop;
 	unsigned floor;
+	/* Of its checks, as it was judged last: all have spoken; service_is_doubted(). */
+	bool all_spoken, doubted;
 	struct ramp_settings slow_start;
 	struct damping_settings hold_down;
 	struct leave_settings leave;
