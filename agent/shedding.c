@@ -360,12 +360,13 @@ static void shedding_read_routes(struct shedding *s, size_t member)
 	neighbours_view(s->neighbours, member, clock_monotime(), &view);
 	if (shedding_address(view.address, &address) < 0)
 		return;
-	for (size_t i = 0; i < s->n_prefixes; i++) {
-		size_t bit = member * s->n_prefixes + i, service, prefix;
+	for (size_t i = 0, service = 0; i < s->n_prefixes; i++) {
+		size_t bit = member * s->n_prefixes + i;
 		enum apply_known there;
 
-		shedding_place(s, i, &service, &prefix);
-		there = s->ops.route(s->ops.userdata, service, prefix, &address);
+		while (service + 1 < s->n_services && s->first[service + 1] <= i)
+			service++;
+		there = s->ops.route(s->ops.userdata, service, i - s->first[service], &address);
 		if (there == APPLY_YES)
 			s->routes[bit / 8] |= (unsigned char)(1U << bit % 8);
 		if (there != APPLY_UNKNOWN && (s->routes[bit / 8] & 1U << bit % 8))
