@@ -129,15 +129,9 @@ static void load_settings(
 static void load_check(
 	struct load *l, const struct path *path, json_t *object, struct config_check *ret)
 {
-	const char *expected = tables_form_name(path->key);
 	struct config_timing timing = {0};
-	char shown[VALUE_TEXT_MAX];
 
-	if (expected)
-		report_got(&l->report, path, text_format(path->key, shown), "%s", expected);
-	ret->name = strdup(path->key);
-	if (!ret->name)
-		(void)report_no_memory(&l->report);
+	load_name(l, path, &ret->name);
 	if (!settings_is_object(&l->report, path, object,
 		    "an object, such as {\"type\": \"process\", \"unit\": \"nsd.service\"}"))
 		return;

@@ -41,14 +41,7 @@ static void check_events(
 static void load_hook(
 	struct load *l, const struct path *path, json_t *object, struct config_hook *ret)
 {
-	const char *expected = tables_form_name(path->key);
-	char shown[VALUE_TEXT_MAX];
-
-	if (expected)
-		report_got(&l->report, path, text_format(path->key, shown), "%s", expected);
-	ret->name = strdup(path->key);
-	if (!ret->name)
-		(void)report_no_memory(&l->report);
+	load_name(l, path, &ret->name);
 	if (!settings_is_object(&l->report, path, object, "an object with a command"))
 		return;
 	settings_check_keys(&l->report, path, object, &tables_hook, NULL);

@@ -51,6 +51,18 @@ static void load_defaults(struct load *l, json_t *value)
 	settings_load(&l->report, &path, &tables_start, value, NULL, &l->config->start);
 }
 
+void load_name(struct load *l, const struct path *path, char **ret)
+{
+	const char *expected = tables_form_name(path->key);
+	char shown[VALUE_TEXT_MAX];
+
+	if (expected)
+		report_got(&l->report, path, text_format(path->key, shown), "%s", expected);
+	*ret = strdup(path->key);
+	if (!*ret)
+		(void)report_no_memory(&l->report);
+}
+
 static void load_document(struct load *l, json_t *document)
 {
 	struct config *c = l->config;

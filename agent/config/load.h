@@ -18,6 +18,10 @@ struct load {
 int load_sources(const struct sources *sources, const struct probe_type *const *types,
 	struct config **ret, struct problems *problems);
 
+/* The key of a service, check, hook or signal as its name: heap, owned by *ret's struct. What is no
+ * name, or no memory for it, is in the report. */
+void load_name(struct load *l, const struct path *path, char **ret);
+
 /* Each fills its part of load->config; what is wrong is in the report. */
 void services_load(struct load *l, json_t *services); /* services.c */
 void weights_load(struct load *l, json_t *weights);   /* weights.c; after services */

@@ -102,14 +102,7 @@ static void load_restart(
 static void load_service(
 	struct load *l, const struct path *path, json_t *object, struct config_service *ret)
 {
-	const char *expected = tables_form_name(path->key);
-	char shown[VALUE_TEXT_MAX];
-
-	if (expected)
-		report_got(&l->report, path, text_format(path->key, shown), "%s", expected);
-	ret->name = strdup(path->key);
-	if (!ret->name)
-		(void)report_no_memory(&l->report);
+	load_name(l, path, &ret->name);
 	if (!settings_is_object(&l->report, path, object, "an object with prefixes and checks"))
 		return;
 	settings_check_keys(&l->report, path, object, &tables_service, NULL);

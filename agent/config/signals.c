@@ -321,16 +321,10 @@ static void load_signal(
 	struct load *l, const struct path *path, json_t *object, struct config_signal *ret)
 {
 	size_t before = report_count(&l->report);
-	const char *expected = tables_form_name(path->key);
 	const struct schema *schema;
-	char shown[VALUE_TEXT_MAX];
 	int type;
 
-	if (expected)
-		report_got(&l->report, path, text_format(path->key, shown), "%s", expected);
-	ret->name = strdup(path->key);
-	if (!ret->name)
-		(void)report_no_memory(&l->report);
+	load_name(l, path, &ret->name);
 	if (!settings_is_object(&l->report, path, object, "an object, such as {\"type\": \"cpu\"}"))
 		return;
 	type = load_type(l, path, object, tables_signals);
