@@ -259,23 +259,15 @@ void event_say(
 	int level, enum event_kind kind, const struct event_fields *fields, const char *format, ...)
 {
 	static const struct event_fields none = {0};
-	char raw[LOG_TEXT_MAX + 1], text[LOG_TEXT_MAX], time[CLOCK_TEXT_MAX];
+	char text[LOG_TEXT_MAX], time[CLOCK_TEXT_MAX];
 	char names[EVENT_PREFIXES_SIZE];
 	struct event e = {.level = level, .kind = kind, .fields = fields ? fields : &none};
 	int saved = errno;
 	va_list ap;
-	int n;
 
 	va_start(ap, format);
-	n = vsnprintf(raw, sizeof(raw), format, ap);
+	e.message = log_format(text, format, ap);
 	va_end(ap);
-	if (n < 0)
-		n = 0;
-	if ((size_t)n >= sizeof(raw))
-		n = sizeof(raw) - 1;
-	/* `text` is what comes out. */
-	/* NOLINTNEXTLINE(readability-suspicious-call-argument) */
-	e.message = printable_copy(text, sizeof(text), raw, (size_t)n);
 	e.n_named = split_prefixes(e.fields->prefixes, names, e.prefixes);
 	e.n_prefixes = e.fields->n_prefixes > 0 ? e.fields->n_prefixes : e.n_named;
 	tell(&e);

@@ -145,25 +145,29 @@ void log_entry(int level, const char *text, const struct log_field *fields, size
 	errno = saved;
 }
 
-void log_line(int level, const char *format, ...)
+const char *log_format(char buf[LOG_TEXT_MAX], const char *format, va_list ap)
 {
-	char text[LOG_TEXT_MAX], raw[LOG_TEXT_MAX + 1];
-	int saved = errno;
-	va_list ap;
-	int n;
+	char raw[LOG_TEXT_MAX + 1];
+	int n = vsnprintf(raw, sizeof(raw), format, ap);
 
-	if (LOG_PRI(level) > state.max_level)
-		return;
-	va_start(ap, format);
-	n = vsnprintf(raw, sizeof(raw), format, ap);
-	va_end(ap);
 	if (n < 0)
 		n = 0;
 	if ((size_t)n >= sizeof(raw))
 		n = sizeof(raw) - 1;
-	/* `text` is what comes out. */
-	/* NOLINTNEXTLINE(readability-suspicious-call-argument) */
-	(void)printable_copy(text, sizeof(text), raw, (size_t)n);
+	return printable_copy(buf, LOG_TEXT_MAX, raw, (size_t)n);
+}
+
+void log_line(int level, const char *format, ...)
+{
+	char text[LOG_TEXT_MAX];
+	int saved = errno;
+	va_list ap;
+
+	if (LOG_PRI(level) > state.max_level)
+		return;
+	va_start(ap, format);
+	(void)log_format(text, format, ap);
+	va_end(ap);
 	log_entry(level, text, NULL, 0);
 	errno = saved;
 }

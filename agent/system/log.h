@@ -10,6 +10,7 @@
  * text control characters and bytes that are not UTF-8 are shown as \xNN; it is cut at
  * LOG_TEXT_MAX.
  */
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <syslog.h>
@@ -25,6 +26,10 @@
 void log_init(int max_level, bool to_stderr);
 /* Keeps errno. */
 void log_line(int level, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* The text of a line as it will be shown: printable, cut at LOG_TEXT_MAX. Returns buf. */
+const char *log_format(char buf[LOG_TEXT_MAX], const char *format, va_list ap)
+	__attribute__((format(printf, 2, 0)));
 
 /* A field of the journal, by its name there. A value that is NULL or "" is left out. */
 struct log_field {
