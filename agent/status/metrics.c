@@ -206,102 +206,42 @@ static void put_managed_changes(const struct metrics_item *i)
 	metrics_addresses_changes(i->w, i->facts->document.addresses);
 }
 
-/* --- neighbours --- */
+/* Families that a file of their own writes from one part of the facts, where that is there. */
+#define PUT_PART(name, function, is_there, part)             \
+	static void put_##name(const struct metrics_item *i) \
+	{                                                    \
+		if (is_there)                                \
+			function(i->w, part);                \
+	}
 
-static void put_load_utilisation(const struct metrics_item *i)
-{
-	metrics_load_utilisation(i->w, i->facts->document.load);
-}
+/* --- load and neighbours --- */
 
-static void put_load_capacity(const struct metrics_item *i)
-{
-	metrics_load_capacity(i->w, i->facts->document.load);
-}
-
-static void put_load_signal_valid(const struct metrics_item *i)
-{
-	metrics_load_signal_valid(i->w, i->facts->document.load);
-}
-
-static void put_load_signal_value(const struct metrics_item *i)
-{
-	metrics_load_signal_value(i->w, i->facts->document.load);
-}
-
-static void put_load_signal_limit(const struct metrics_item *i)
-{
-	metrics_load_signal_limit(i->w, i->facts->document.load);
-}
-
-static void put_load_signal_utilisation(const struct metrics_item *i)
-{
-	metrics_load_signal_utilisation(i->w, i->facts->document.load);
-}
+#define PUT_LOAD(name, function) PUT_PART(name, function, true, i->facts->document.load)
+PUT_LOAD(load_utilisation, metrics_load_utilisation)
+PUT_LOAD(load_capacity, metrics_load_capacity)
+PUT_LOAD(load_signal_valid, metrics_load_signal_valid)
+PUT_LOAD(load_signal_value, metrics_load_signal_value)
+PUT_LOAD(load_signal_limit, metrics_load_signal_limit)
+PUT_LOAD(load_signal_utilisation, metrics_load_signal_utilisation)
 
 static void put_prefix_load(const struct metrics_item *i)
 {
 	metrics_load_prefix(i->w, i->facts->document.load, i->service, i->index);
 }
 
-static void put_neighbours_fresh(const struct metrics_item *i)
-{
-	if (i->facts->document.neighbours)
-		metrics_neighbours_fresh(i->w, i->facts->document.neighbours);
-}
-
-static void put_neighbours_age(const struct metrics_item *i)
-{
-	if (i->facts->document.neighbours)
-		metrics_neighbours_age(i->w, i->facts->document.neighbours);
-}
-
-static void put_neighbours_reports(const struct metrics_item *i)
-{
-	if (i->facts->document.neighbours)
-		metrics_neighbours_reports(i->w, i->facts->document.neighbours);
-}
-
-static void put_neighbours_failures(const struct metrics_item *i)
-{
-	if (i->facts->document.neighbours)
-		metrics_neighbours_failures(i->w, i->facts->document.neighbours);
-}
-
-static void put_neighbours_refused(const struct metrics_item *i)
-{
-	if (i->facts->document.neighbours)
-		metrics_neighbours_refused(i->w, i->facts->document.neighbours);
-}
-
-static void put_neighbours_requests(const struct metrics_item *i)
-{
-	if (i->facts->document.neighbours)
-		metrics_neighbours_requests(i->w, i->facts->document.neighbours);
-}
-
-static void put_neighbours_connections(const struct metrics_item *i)
-{
-	if (i->facts->document.neighbours)
-		metrics_neighbours_connections(i->w, i->facts->document.neighbours);
-}
-
-static void put_neighbours_cpu(const struct metrics_item *i)
-{
-	if (i->facts->document.neighbours)
-		metrics_neighbours_cpu(i->w, i->facts->document.neighbours);
-}
-
-static void put_neighbours_expires(const struct metrics_item *i)
-{
-	if (i->facts->document.neighbours)
-		metrics_neighbours_expires(i->w, i->facts->document.neighbours);
-}
-
-static void put_neighbours_error(const struct metrics_item *i)
-{
-	if (i->facts->document.neighbours)
-		metrics_neighbours_error(i->w, i->facts->document.neighbours);
-}
+#define PUT_NEIGHBOURS(name, function)                                  \
+	PUT_PART(name, function, i->facts->document.neighbours != NULL, \
+		i->facts->document.neighbours)
+PUT_NEIGHBOURS(neighbours_fresh, metrics_neighbours_fresh)
+PUT_NEIGHBOURS(neighbours_age, metrics_neighbours_age)
+PUT_NEIGHBOURS(neighbours_reports, metrics_neighbours_reports)
+PUT_NEIGHBOURS(neighbours_failures, metrics_neighbours_failures)
+PUT_NEIGHBOURS(neighbours_refused, metrics_neighbours_refused)
+PUT_NEIGHBOURS(neighbours_requests, metrics_neighbours_requests)
+PUT_NEIGHBOURS(neighbours_connections, metrics_neighbours_connections)
+PUT_NEIGHBOURS(neighbours_cpu, metrics_neighbours_cpu)
+PUT_NEIGHBOURS(neighbours_expires, metrics_neighbours_expires)
+PUT_NEIGHBOURS(neighbours_error, metrics_neighbours_error)
 
 /* --- BIRD --- */
 
@@ -582,11 +522,7 @@ static void put_check_transitions(const struct metrics_item *i)
 
 /* --- shedding --- */
 
-#define PUT_SHED(name, function)                             \
-	static void put_##name(const struct metrics_item *i) \
-	{                                                    \
-		function(i->w, &i->facts->document);         \
-	}
+#define PUT_SHED(name, function) PUT_PART(name, function, true, &i->facts->document)
 PUT_SHED(shed_prefixes, metrics_shed_prefixes)
 PUT_SHED(shed_want, metrics_shed_want)
 PUT_SHED(shed_spare, metrics_shed_spare)
