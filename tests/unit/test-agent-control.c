@@ -17,6 +17,7 @@
 #include "agent/system/log.h"
 #include "probes/probe.h"
 #include "tests/unit/loop.h"
+#include "tests/unit/loaded.h"
 
 #define CONFIG                                                                                  \
 	"{\"services\": {\"dns\": {\"prefixes\": {\"192.0.2.53/32\": 1, \"2001:db8::53/128\": " \
@@ -87,31 +88,13 @@ static void begin(void)
 		0);
 }
 
-static void load_config(void)
-{
-	char path[sizeof(folder) + 16];
-	struct problems problems;
-	FILE *f;
-
-	(void)snprintf(path, sizeof(path), "%s/c.json", folder);
-	f = fopen(path, "w");
-	ck_assert_ptr_nonnull(f);
-	ck_assert_int_ge(fputs(CONFIG, f), 0);
-	ck_assert_int_eq(fclose(f), 0);
-	problems_init(&problems);
-	ck_assert_msg(config_load(path, probe_types, &config, &problems) == 0, "%s",
-		problems.n > 0 ? problems.items[0].text : "");
-	problems_done(&problems);
-	ck_assert_int_eq(unlink(path), 0);
-}
-
 static void setup(void)
 {
 	busy = reload_problem = cannot_shed = weight_waits = NULL;
 	changes = checks = reloads = 0;
 	reload_result = 0;
 	ck_assert_int_ge(sd_event_new(&event), 0);
-	load_config();
+	config = loaded_config(CONFIG);
 	begin();
 }
 

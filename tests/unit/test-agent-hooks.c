@@ -9,6 +9,7 @@
 
 #include "agent/system/log.h"
 #include "tests/unit/loop.h"
+#include "tests/unit/loaded.h"
 
 static char folder[] = "/tmp/redshank-hooks-XXXXXX";
 static sd_event *event;
@@ -18,25 +19,16 @@ static struct hooks *hooks;
 /* `hooks_json`: what stands between the braces of `hooks`; %1$s is the folder. */
 static struct config *load(const char *hooks_json)
 {
-	struct config *c = NULL;
-	struct problems problems;
-	char path[128];
-	FILE *f;
+	char hooks_text[2048], text[4096];
 
-	(void)snprintf(path, sizeof(path), "%s/redshank.json", folder);
-	f = fopen(path, "we");
-	ck_assert_ptr_nonnull(f);
-	(void)fprintf(f, "{\"node\": \"edge1\", \"services\": {\"dns\": {\"prefixes\": "
-			 "{\"192.0.2.53/32\": 1}, \"hooks\": {");
-	(void)fprintf(f, hooks_json, folder);
-	(void)fprintf(f, "}}}}\n");
-	(void)fclose(f);
-	problems_init(&problems);
-	ck_assert_msg(config_load(path, probe_types, &c, &problems) == 0, "%s",
-		problems.n > 0 ? problems.items[0].text : "");
-	problems_done(&problems);
-	(void)unlink(path);
-	return c;
+	ck_assert_int_lt(snprintf(hooks_text, sizeof(hooks_text), hooks_json, folder),
+		(int)sizeof(hooks_text));
+	ck_assert_int_lt(snprintf(text, sizeof(text),
+				 "{\"node\": \"edge1\", \"services\": {\"dns\": {\"prefixes\": "
+				 "{\"192.0.2.53/32\": 1}, \"hooks\": {%s}}}}\n",
+				 hooks_text),
+		(int)sizeof(text));
+	return loaded_config(text);
 }
 
 static void begin(const char *hooks_json)

@@ -7,6 +7,7 @@
 #include "agent/system/log.h"
 #include "agent/view.h"
 #include "tests/unit/fake-systemd.h"
+#include "tests/unit/loaded.h"
 
 static sd_event *event;
 static struct fake_systemd fake;
@@ -22,24 +23,15 @@ static struct repairs *repairs;
 
 static struct config *load(const char *restart)
 {
-	char path[] = "/tmp/redshank-repair-XXXXXX";
-	int fd = mkstemp(path);
-	FILE *f = fdopen(fd, "w");
-	struct config *c = NULL;
-	struct problems problems;
+	char text[4096];
 
-	ck_assert_ptr_nonnull(f);
-	(void)fprintf(f,
-		"{\"services\": {\"dns\": {\"prefixes\": {\"192.0.2.53/32\": 1}, " CHECKS
-		"%s%s}}}\n",
-		restart ? ", \"restart\": " : "", restart ? restart : "");
-	(void)fclose(f);
-	problems_init(&problems);
-	ck_assert_msg(config_load(path, probe_types, &c, &problems) == 0, "%s",
-		problems.n > 0 ? problems.items[0].text : "");
-	problems_done(&problems);
-	(void)unlink(path);
-	return c;
+	ck_assert_int_lt(
+		snprintf(text, sizeof(text),
+			"{\"services\": {\"dns\": {\"prefixes\": {\"192.0.2.53/32\": 1}, " CHECKS
+			"%s%s}}}\n",
+			restart ? ", \"restart\": " : "", restart ? restart : ""),
+		(int)sizeof(text));
+	return loaded_config(text);
 }
 
 static void setup_with(const char *restart)
