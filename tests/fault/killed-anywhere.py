@@ -34,18 +34,29 @@ def watch(world, n, act, done):
     strace = kill_at(world, n)
     act()
     until(lambda: not life.alive() or done(), 10, "the agent was killed, or has done its work")
-    world.end_strace(strace)  # until then it may still be killed
+    world.end_strace(strace)  # until then it may still be killed, and then die a little later:
+    world.wait_agent()  # only one that answers now has survived
     survived = life.alive()
     if survived:
         with world._lock:
             world.deaths = 0
-    world.wait_agent()
     blind.end = time.time()
     return not survived
 
 
 def one(world, path, n):
-    """(whether it was killed, broken promises)"""
+    """(whether it was killed, broken promises: each is told, too)"""
+    try:
+        killed, broken = attempt(world, path, n)
+    except TimedOut as e:
+        killed, broken = True, [str(e)]
+    if broken:
+        print("\n".join(f"{path}, killed at call {n}: {line}" for line in broken))
+        print(world.story() + "\n" + world.agent.tail(30), flush=True)
+    return killed, broken
+
+
+def attempt(world, path, n):
     world.ledger, begun, edge = Ledger(SERVICES), time.time(), world.edge
 
     def withdrawn():
@@ -101,14 +112,9 @@ def run():
                 numbers = sorted(rng.sample(numbers, min(SAMPLE, most)))
             kills = 0
             for n in numbers:
-                try:
-                    killed, found = one(world, path, n)
-                except TimedOut as e:
-                    killed, found = True, [str(e)]
+                killed, found = one(world, path, n)
                 kills += killed
-                broken += [f"killed at call {n}: {line}" for line in found]
-                if found:
-                    print("\n".join(broken[-len(found):]) + "\n" + world.story() + "\n" + world.agent.tail(30))
+                broken += found
             failed += len(broken)
             print(f"{'not ok' if broken else 'ok'} - {path}: about {most} calls, killed at {kills} of them", flush=True)
     return 1 if failed else 0

@@ -258,10 +258,13 @@ class World:
             (fault.end if is_end else fault.begin)()
         while self.unfinished:
             self.unfinished.pop()()
-        with self._lock:  # a death that never came is not one that may come later
-            self.deaths = 0
+        mended = time.time()
         try:
-            took = self.converged(CONVERGENCE + 10)
+            self.wait_agent()  # one that a tracer's last signal is still to end does not answer
+            with self._lock:  # a death that never came is not one that may come later
+                self.deaths = 0
+            self.converged(CONVERGENCE + 10)
+            took = time.time() - mended
         except TimedOut as e:
             return None, [f"no convergence: {e}"]
         events = [e for e in self.site.wire.since(begun, edge="edge1", kinds=None)]
