@@ -245,7 +245,7 @@ class World:
 
     def round(self, names, rng):
         """Breaks, mends, waits, judges. (seconds to convergence, broken promises)."""
-        self.ledger = Ledger(SERVICES)
+        self.ledger = self.ledger.following()
         begun = time.time()
         plan = []
         for name in names:

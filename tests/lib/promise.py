@@ -46,6 +46,12 @@ class Ledger:
     resets: list = field(default_factory=list)  # [Span]: sessions end
     hands: list = field(default_factory=list)  # [Span]: somebody changes what BIRD announces
 
+    def following(self):
+        """One for what comes next. What a hand did to BIRD at the last may reach the wire when all looked well
+        already, and nobody has noticed: it goes on into the next."""
+        recent = time.time() - RECOVERY
+        return Ledger(self.services, hands=[s for s in self.hands if s.until(time.time()) > recent])
+
     def down(self, service, kind, begin=None):
         span = Span(begin or time.time(), None, (kind,), f"{service} is {kind}")
         self.downs.setdefault(service, []).append(span)
