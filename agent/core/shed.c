@@ -224,32 +224,37 @@ static void shed_carry_record(struct shed *s, const struct shed_record *from,
 	to->n_held = n;
 }
 
-/* Those that only give back what they hold come last, where there is room: promises lapse. */
-static void shed_carry_records(struct shed *s, const struct shed *old, const size_t *prefix_map,
-	const size_t *neighbour_map)
+/* Those that only give back what they hold, or all others. */
+static void shed_carry_phases(struct shed *s, const struct shed *old, const size_t *prefix_map,
+	const size_t *neighbour_map, bool ending)
 {
-	for (size_t i = 0; i < 2 * old->n_records; i++) {
-		/* NOLINTNEXTLINE(clang-analyzer-core.DivideZero): without records none comes here
-		 */
-		const struct shed_record *from = &old->records[i % old->n_records];
-		bool is_ending = from->phase == SHED_PHASE_ENDING;
+	for (size_t i = 0; i < old->n_records; i++) {
+		const struct shed_record *from = &old->records[i];
 		struct shed_record *to;
 
 		if (from->phase == SHED_PHASE_FREE || prefix_map[from->prefix] == SIZE_MAX ||
-			is_ending != (i >= old->n_records))
+			(from->phase == SHED_PHASE_ENDING) != ending)
 			continue;
 		to = shed_record_free(s, from->purpose);
 		if (!to)
 			continue;
 		shed_carry_record(s, from, to, neighbour_map);
 		to->prefix = prefix_map[from->prefix];
-		if (is_ending)
+		if (ending)
 			continue;
 		if (to->purpose == SHED_PURPOSE_SHED)
 			s->prefixes[to->prefix].record = to;
 		else
 			s->prefixes[to->prefix].permit_record = to;
 	}
+}
+
+/* What only gives back comes last, where there is room: promises lapse. */
+static void shed_carry_records(struct shed *s, const struct shed *old, const size_t *prefix_map,
+	const size_t *neighbour_map)
+{
+	shed_carry_phases(s, old, prefix_map, neighbour_map, false);
+	shed_carry_phases(s, old, prefix_map, neighbour_map, true);
 }
 
 static void shed_carry_promised(struct shed *s, const struct shed *old, const size_t *prefix_map,
