@@ -1,8 +1,8 @@
 #include "agent/ctl/text.h"
 
 #include <assert.h>
+#include <err.h>
 #include <errno.h>
-#include <error.h>
 #include <string.h>
 #include <time.h>
 
@@ -10,17 +10,20 @@
 
 #define TEXT_LABEL 12 /* columns before labelled text */
 
-static void check_memory(int r)
+/* There is nothing better to do without memory: said, and the end. */
+static void check_memory(bool got)
 {
-	if (r < 0)
-		error(1, -r, "redshankctl");
+	if (got)
+		return;
+	errno = ENOMEM;
+	err(1, NULL);
 }
 
 void *text_allocate(size_t size)
 {
 	void *memory = malloc(size);
 
-	check_memory(memory ? 0 : -ENOMEM);
+	check_memory(memory);
 	return memory;
 }
 
@@ -121,7 +124,7 @@ static void put_wrapped_escaped(
 		size_t n = line_bytes(s, TEXT_WIDTH - indent);
 		_cleanup_free_ char *line = strndup(s, n);
 
-		check_memory(line ? 0 : -ENOMEM);
+		check_memory(line);
 		put_spaces(out, indent);
 		put_escaped(out, colours, colour, line);
 		(void)fputc('\n', out);
@@ -162,7 +165,7 @@ void text_put_labelled(
 	_cleanup_free_ char *line = strndup(escaped, first);
 	const char *rest = escaped + first + strspn(escaped + first, " ");
 
-	check_memory(line ? 0 : -ENOMEM);
+	check_memory(line);
 	(void)fprintf(out, "  %-*s", TEXT_LABEL - 2, label);
 	put_escaped(out, colours, colour, line);
 	(void)fputc('\n', out);
@@ -187,7 +190,7 @@ char *text_age(int64_t seconds)
 		n = asprintf(&s, "%lldh", (long long)seconds / 3600);
 	else
 		n = asprintf(&s, "%lldd", (long long)seconds / 86400);
-	check_memory(n < 0 ? -ENOMEM : 0);
+	check_memory(n >= 0);
 	return s;
 }
 
@@ -238,7 +241,7 @@ void text_table_add(struct text_table *t, enum text_colour colour, bool right, c
 		size_t n = (t->n_rows + 1) * t->n_columns;
 		struct text_cell *grown = reallocarray(t->cells, n, sizeof(*grown));
 
-		check_memory(grown ? 0 : -ENOMEM);
+		check_memory(grown);
 		memset(grown + t->n_rows * t->n_columns, 0, t->n_columns * sizeof(*grown));
 		t->cells = grown;
 		t->n_rows++;

@@ -124,16 +124,16 @@ static void put_string(struct metrics_writer *w, const char *s)
 	put(w, s, strlen(s));
 }
 
-/* Ends at buf + NUMBER_SIZE; returns where it begins. */
+/* Ends where buf ends; returns where it begins. */
 static char *number_text(char buf[NUMBER_SIZE], uint64_t value)
 {
-	char *p = buf + NUMBER_SIZE;
+	size_t at = NUMBER_SIZE;
 
 	do {
-		*--p = (char)('0' + value % 10);
+		buf[--at] = (char)('0' + value % 10);
 		value /= 10;
 	} while (value > 0);
-	return p;
+	return buf + at;
 }
 
 /* The digits behind the point that are needed, with it: "", ".5", ".000501". Returns how many

@@ -170,13 +170,16 @@ class World:
 
     def strace(self, *expressions):
         """Of the agent's threads, but not of what it runs: nobody promises anything for a broken command."""
+        pid = self.agent.pid
+        threads = os.listdir(f"/proc/{pid}/task")
         argv = ["strace", "-qq", "-o", "/dev/null"]
-        for thread in os.listdir(f"/proc/{self.agent.pid}/task"):
+        for thread in threads:
             argv += ["-p", thread]
         for expression in expressions:
             argv += ["-e", expression]
         process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self.straces.append(process)
+        tracing.attached(process, pid, threads)
         return process
 
     def end_strace(self, process):
