@@ -23,7 +23,7 @@ void *text_allocate(size_t size)
 {
 	void *memory = malloc(size);
 
-	check_memory(memory);
+	check_memory(memory != NULL);
 	return memory;
 }
 
@@ -124,7 +124,7 @@ static void put_wrapped_escaped(
 		size_t n = line_bytes(s, TEXT_WIDTH - indent);
 		_cleanup_free_ char *line = strndup(s, n);
 
-		check_memory(line);
+		check_memory(line != NULL);
 		put_spaces(out, indent);
 		put_escaped(out, colours, colour, line);
 		(void)fputc('\n', out);
@@ -165,7 +165,7 @@ void text_put_labelled(
 	_cleanup_free_ char *line = strndup(escaped, first);
 	const char *rest = escaped + first + strspn(escaped + first, " ");
 
-	check_memory(line);
+	check_memory(line != NULL);
 	(void)fprintf(out, "  %-*s", TEXT_LABEL - 2, label);
 	put_escaped(out, colours, colour, line);
 	(void)fputc('\n', out);
@@ -241,7 +241,7 @@ void text_table_add(struct text_table *t, enum text_colour colour, bool right, c
 		size_t n = (t->n_rows + 1) * t->n_columns;
 		struct text_cell *grown = reallocarray(t->cells, n, sizeof(*grown));
 
-		check_memory(grown);
+		check_memory(grown != NULL);
 		memset(grown + t->n_rows * t->n_columns, 0, t->n_columns * sizeof(*grown));
 		t->cells = grown;
 		t->n_rows++;
