@@ -24,28 +24,50 @@
 
 /* --- what is said --- */
 
+/* The first that is not before this one; w->n if there is none. */
+static size_t words_place(const struct words *w, enum word_kind kind, const char *name)
+{
+	size_t low = 0, high = w->n;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		const struct word *word = &w->items[middle];
+
+		if (word->kind < kind || (word->kind == kind && strcmp(word->name, name) < 0))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
 const struct word *words_find(const struct words *w, enum word_kind kind, const char *name)
 {
-	for (size_t i = 0; i < w->n; i++)
-		if (w->items[i].kind == kind && strcmp(w->items[i].name, name) == 0)
-			return &w->items[i];
-	return NULL;
+	size_t i = words_place(w, kind, name);
+
+	if (i == w->n || w->items[i].kind != kind || strcmp(w->items[i].name, name) != 0)
+		return NULL;
+	return &w->items[i];
 }
 
 int words_put(struct words *w, const struct word *word)
 {
-	struct word *place = (struct word *)words_find(w, word->kind, word->name);
+	struct word *there = (struct word *)words_find(w, word->kind, word->name), *items;
+	size_t i;
 
-	if (!place) {
-		if (w->n >= WORDS_MAX)
-			return -ENOSPC;
-		place = reallocarray(w->items, w->n + 1, sizeof(*place));
-		if (!place)
-			return -ENOMEM;
-		w->items = place;
-		place += w->n++;
+	if (there) {
+		*there = *word;
+		return 0;
 	}
-	*place = *word;
+	if (w->n >= WORDS_MAX)
+		return -ENOSPC;
+	items = reallocarray(w->items, w->n + 1, sizeof(*items));
+	if (!items)
+		return -ENOMEM;
+	w->items = items;
+	i = words_place(w, word->kind, word->name);
+	memmove(items + i + 1, items + i, (w->n++ - i) * sizeof(*items));
+	items[i] = *word;
 	return 0;
 }
 

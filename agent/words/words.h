@@ -47,7 +47,7 @@ struct word {
 
 struct words {
 	char *path; /* of the file, owned */
-	struct word *items;
+	struct word *items; /* by kind and name */
 	size_t n;
 };
 

@@ -128,6 +128,44 @@ END_TEST
 
 /* An end is a time on the wall: when the clock jumps over it, it has come; when it is set back, it
  * is to come again. */
+START_TEST (found_in_whatever_order_they_came) {
+	bool there[WORDS_MAX] = {false};
+	char name[WORDS_NAME_MAX + 1];
+	unsigned n = 0;
+
+	/* 97 is prime to 256, so i * 97 comes by each number once; every other one is taken back,
+	 * later. */
+	for (unsigned i = 0; i < 3 * WORDS_MAX; i++) {
+		unsigned k = i * 97 % WORDS_MAX;
+		struct word word, taken;
+
+		(void)snprintf(name, sizeof(name), "name-%u", k);
+		word = make(name, INT64_MAX);
+		word.kind = k % WORD_N_KINDS;
+		if (i < WORDS_MAX || !there[k]) {
+			ck_assert_int_eq(words_put(&words, &word), 0);
+			there[k] = true;
+		} else if (k % 2 == 1) {
+			ck_assert(words_take(&words, word.kind, name, &taken));
+			ck_assert_str_eq(taken.name, name);
+			there[k] = false;
+		}
+	}
+	for (unsigned k = 0; k < WORDS_MAX; k++) {
+		const struct word *word;
+
+		(void)snprintf(name, sizeof(name), "name-%u", k);
+		word = words_find(&words, k % WORD_N_KINDS, name);
+		ck_assert_int_eq(word != NULL, there[k]);
+		if (word)
+			ck_assert_str_eq(word->name, name);
+		ck_assert_ptr_null(words_find(&words, (k + 1) % WORD_N_KINDS, name));
+		n += there[k];
+	}
+	ck_assert_uint_eq(words.n, n);
+}
+END_TEST
+
 START_TEST (ends_and_a_clock_that_jumps) {
 	struct word word;
 
@@ -366,6 +404,7 @@ int main(void)
 	tcase_add_test(tc, one_word_about_one_name);
 	tcase_add_test(tc, weights_and_drains_are_apart);
 	tcase_add_test(tc, no_more_than_there_is_room_for);
+	tcase_add_test(tc, found_in_whatever_order_they_came);
 	tcase_add_test(tc, ends_and_a_clock_that_jumps);
 	tcase_add_test(tc, read_back_as_written);
 	tcase_add_test(tc, of_an_older_agent);
