@@ -16,6 +16,10 @@
  * the deadline is seen. Where none lies there, a deadline that was seen late is moved, once, by as
  * much as it was late and at most by the timeout: what could not be looked at is not held against
  * the service, and a service that hangs is still found out, one timeout after the agent runs again.
+ *
+ * More checks than the loop can start. Starts that are late queue up behind each other and would
+ * keep everything of a lower priority waiting for ever, who asks what is wrong among them. So a
+ * check whose start was late waits for its next one among those: each has its turn.
  */
 #include "probes/run.h"
 
@@ -37,6 +41,7 @@
 #define START_ACCURACY_US 250
 #define DEADLINE_ACCURACY_US 50
 #define LATE_US 100000
+#define YIELD_US 20000 /* late by this, a start has no priority next time */
 /* Waking up costs as much as an attempt, so a few of them share it. */
 #define SPREAD_STEP_MS 25
 
@@ -181,11 +186,15 @@ static int on_start(sd_event_source *s, uint64_t usec, void *userdata)
 {
 	struct run_check *r = userdata;
 	struct monotime due = r->due;
+	uint64_t late_us;
 	int e;
 
 	assert(!r->busy);
 	r->began = clock_monotime();
-	r->started = is_late(r, monotime_since_us(due, r->began)) ? r->began : due;
+	late_us = monotime_since_us(due, r->began);
+	r->started = is_late(r, late_us) ? r->began : due;
+	(void)sd_event_source_set_priority(
+		s, late_us > YIELD_US ? SD_EVENT_PRIORITY_IDLE : PROBE_PRIORITY_START);
 	r->due = MONOTIME_NEVER;
 	if (!r->opened) {
 		e = r->probe.type->open(&r->probe);

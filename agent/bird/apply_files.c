@@ -442,6 +442,8 @@ static void files_on_event(struct apply *a, const struct inotify_event *e)
 		apply_round_soon(a);
 		return;
 	}
+	if (e->mask & IN_MODIFY) /* of somebody else, who will close it */
+		return;
 	if (e->mask & (IN_CLOSE_WRITE | IN_MOVED_TO))
 		files_look_at(a, e->name);
 	/* Perhaps somebody repaired what BIRD refused, or made what it will refuse. */
@@ -487,8 +489,8 @@ int apply_files_open(struct apply *a)
 	}
 	a->folder_said = false;
 	r = apply_watch_start(a, &a->folder_watch, a->folder,
-		IN_CLOSE_WRITE | IN_MOVED_TO | IN_MOVED_FROM | IN_DELETE | IN_DELETE_SELF |
-			IN_MOVE_SELF,
+		IN_MODIFY /* truncate(2) closes nothing */ | IN_CLOSE_WRITE | IN_MOVED_TO |
+			IN_MOVED_FROM | IN_DELETE | IN_DELETE_SELF | IN_MOVE_SELF,
 		files_on_event, "bird-fragments");
 	if (r < 0)
 		event_say(LOG_WARNING, EVENT_BIRD_TROUBLE, NULL,

@@ -1,5 +1,6 @@
 """An agent does not grow: 100,000 checks and 10,000 changes of what is announced, and it holds the memory and the
-descriptors that it held before (tests/run --long; a fifth of that by default). Without sanitizers, whose allocator would keep what is freed.
+descriptors that it held before (tests/run --long; a fifth of that by default). What it does until its memory is what
+it will be comes first, and is not counted. Without sanitizers, whose allocator would keep what is freed.
 """
 
 import json
@@ -14,32 +15,36 @@ from lib.site import Site
 SERVICES = 100
 PART = 1 if os.environ.get("REDSHANK_LONG") else 5
 CHECKS, CHANGES = 100_000 // PART, 10_000 // PART
-WARM = 0.5  # of it, until memory is what it will be
+WARM = 0.3  # of it, before
 SLACK_KB = 512
 ADDRESS = "198.18.0.1"
+PORTS = range(7, 12)  # one alone runs out of connections that the kernel still remembers, and is slow then
 INTERVAL = "100ms"
 MOST = 0.9  # of the services: a busy machine makes some checks late
 
 LISTENER = """
 import os, select, socket, sys
 control = sys.stdin.buffer
-listener = None
+listeners = []
 while True:
-    readable, _, _ = select.select([control] + ([listener] if listener else []), [], [])
-    if listener in readable:
-        listener.accept()[0].close()
+    readable, _, _ = select.select([control] + listeners, [], [])
+    for listener in listeners:
+        if listener in readable:
+            listener.accept()[0].close()
     if control in readable:
         word = os.read(0, 1)
         if not word:
             break
-        if listener:
+        for listener in listeners:
             listener.close()
-            listener = None
+        listeners = []
         if word == b"o":
-            listener = socket.socket()
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            listener.bind((sys.argv[1], 7))
-            listener.listen(1024)
+            for port in sys.argv[2:]:
+                listener = socket.socket()
+                listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                listener.bind((sys.argv[1], int(port)))
+                listener.listen(1024)
+                listeners.append(listener)
 """
 
 
@@ -49,7 +54,7 @@ def configure(edge):
         f"s{n}": {
             "prefixes": {f"198.18.1.{n}/32": 100},
             "address_check": False,
-            "checks": {"port": {"type": "tcp", "address": ADDRESS, "port": 7, **timing}},
+            "checks": {"port": {"type": "tcp", "address": ADDRESS, "port": PORTS[n % len(PORTS)], **timing}},
         }
         for n in range(SERVICES)
     }
@@ -83,16 +88,16 @@ def test_growth(site):
     edge.add_address(ADDRESS)
     configure(edge)
     edge.agent.program = plain_agent()[0]
-    listener = subprocess.Popen(edge.host.argv(["/usr/bin/python3", "-c", LISTENER, ADDRESS]), stdin=subprocess.PIPE)
+    listener = subprocess.Popen(edge.host.argv(["/usr/bin/python3", "-c", LISTENER, ADDRESS, *map(str, PORTS)]), stdin=subprocess.PIPE)
     try:
         edge.agent.start()
-        opened, before = False, None
-        end = time.monotonic() + 300 / PART
+        opened, before, warm = False, None, (0, 0)
+        end = time.monotonic() + 400 / PART
         while True:
             checks, changes = metrics(edge.agent)
             if before is None and min(checks / CHECKS, changes / CHANGES) > WARM:
-                before = size(edge.agent.pid)
-            if checks >= CHECKS and changes >= CHANGES:
+                before, warm = size(edge.agent.pid), (checks, changes)
+            if before and checks - warm[0] >= CHECKS and changes - warm[1] >= CHANGES:
                 break
             check(time.monotonic() < end, "so many in time", checks, changes)
             opened = not opened
@@ -102,7 +107,7 @@ def test_growth(site):
             eventually(lambda: count(edge.agent, wanted) >= MOST * SERVICES, 20, f"most of them {wanted}", every=0.1)
         eventually(lambda: edge.agent.status()["bird"]["settled"], 10, "BIRD has followed")
         after = size(edge.agent.pid)
-        print(f"    {checks} checks, {changes} changes: {before[0]} kB and {before[1]} descriptors, then {after[0]} and {after[1]}")
+        print(f"    {checks - warm[0]} checks, {changes - warm[1]} changes: {before[0]} kB and {before[1]} descriptors, then {after[0]} and {after[1]}")
         check(after[0] <= before[0] + SLACK_KB, f"at most {SLACK_KB} kB more", before, after)
         check(after[1] <= before[1] + SERVICES, "no descriptors but those of checks under way", before, after)
     finally:

@@ -169,6 +169,56 @@ START_TEST (a_thousand_checks_start_when_they_are_due) {
 }
 END_TEST
 
+static void busy_begin(struct probe *p)
+{
+	uint64_t from = clock_cpu_us();
+
+	while (clock_cpu_us() - from < 2000)
+		;
+	probe_report(p, CHECK_OUTCOME_GOOD, "%s", "");
+}
+
+static int count_turn(sd_event_source *source, uint64_t us, void *userdata)
+{
+	++*(unsigned *)userdata;
+	ck_assert_int_ge(sd_event_source_set_time_relative(source, 10000), 0);
+	return sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
+}
+
+/* 20 checks that each take 2 ms of every 10: four times what there is. What has the lowest
+ * priority, as the status socket, has its turns all the same. */
+START_TEST (too_many_checks_leave_turns_to_others) {
+	static struct harness many[20];
+	const struct probe_type busy_type = {
+		.name = "busy",
+		.open = told_open,
+		.begin = busy_begin,
+		.cancel = told_cancel,
+		.close = told_close,
+	};
+	sd_event_source *other = NULL;
+	unsigned turns = 0;
+
+	ck_assert_int_ge(sd_event_new(&h.event), 0);
+	ck_assert_int_ge(sd_event_add_time_relative(
+				 h.event, &other, CLOCK_BOOTTIME, 200000, 1, count_turn, &turns),
+		0);
+	ck_assert_int_ge(sd_event_source_set_priority(other, SD_EVENT_PRIORITY_IDLE), 0);
+	for (unsigned i = 0; i < ELEMENTSOF(many); i++) {
+		many[i].event = h.event;
+		harness_start(&many[i], &busy_type, NULL, 10, 10);
+	}
+	LOOP_FOR(h.event, 1000);
+	ck_assert_uint_gt(turns, 5);
+	for (unsigned i = 0; i < ELEMENTSOF(many); i++) {
+		ck_assert_uint_gt(many[i].n, 5);
+		run_check_free(many[i].run);
+	}
+	sd_event_source_disable_unref(other);
+	told.opens = told.closes = 0;
+}
+END_TEST
+
 START_TEST (now_means_now) {
 	told.report_early = true;
 	harness_start(&h, &told_type, NULL, 60000, 50);
@@ -386,6 +436,7 @@ int main(void)
 	tcase_add_test(c, attempts_do_not_overlap);
 	tcase_add_test(c, the_schedule_is_told);
 	tcase_add_test(c, a_thousand_checks_start_when_they_are_due);
+	tcase_add_test(c, too_many_checks_leave_turns_to_others);
 	tcase_add_test(c, now_means_now);
 	tcase_add_test(c, now_does_not_disturb_an_attempt);
 	tcase_add_test(c, spread_is_even);
