@@ -6,6 +6,7 @@ descriptors, with a clock that jumps, a dead service still leaves in time and a 
 
 import contextlib
 import os
+import select
 import signal
 import subprocess
 import threading
@@ -38,6 +39,8 @@ class Fault:
     lasts = (0.2, 2.0)
     long = False  # only in the long run
     plain = False  # only for the agent without sanitizers
+
+    mended = None  # when all was in place again for what is to converge; None: when end() has returned
 
     def __init__(self, world, rng):
         self.world, self.rng = world, rng
@@ -119,24 +122,29 @@ class AddressMissing(Fault):
 
 @fault("flaps", part="flap", lasts=(1.0, 4.0))
 class Flaps(Fault):
-    """The service of a command goes down and comes up, faster than, as fast as and slower than rise and fall."""
+    """The service of a command goes down and comes up, faster than, as fast as and slower than rise and fall, in
+    step with its checks and not."""
 
     def begin(self):
         self.stop = threading.Event()
         self.thread = threading.Thread(target=self.work, daemon=True)
-        self.period = self.rng.choice([0.03, 0.1, 0.25, 0.6, 1.2])
+        self.period = self.rng.choice([0.03, 0.1, 0.2, 0.25, 0.3, 0.4, 0.6, 1.2])
+        self.jitter = self.rng.choice([0.0, 0.5])
         self.thread.start()
+
+    def half(self):
+        return self.period * self.rng.uniform(1 - self.jitter, 1 + self.jitter)
 
     def work(self):
         while not self.stop.is_set():
             down = self.ledger.down("flap", HUNG)
             self.world.n_flaps += 1
             self.world.set_flap("bad")
-            self.stop.wait(self.period * self.rng.uniform(0.5, 1.5))
+            self.stop.wait(self.half())
             down.mending = time.time()
             self.world.set_flap("good")
             down.end = time.time()
-            self.stop.wait(self.period * self.rng.uniform(0.5, 1.5))
+            self.stop.wait(self.half())
 
     def end(self):
         self.stop.set()
@@ -170,6 +178,7 @@ class _AgentAway(Fault):
         self.act()
 
     def end(self):
+        self.mended = time.time()  # from then on the time is the agent's
         self.world.wait_agent()
         self.blind.end = time.time()
 
@@ -480,34 +489,41 @@ class ClockJumps(Fault):
         self.world.jump(0)
 
 
-@fault("descriptors-leaked", part="clients")
+@fault("descriptors-leaked", part="clients", lasts=(1.0, 3.0))
 class DescriptorsLeaked(Fault):
-    """A client of the status socket opens connections, and never asks or closes."""
+    """A client of the status socket opens 10,000 connections, and never asks or closes. Those that find no place
+    are sockets that it holds, too."""
 
     def begin(self):
         self.leak = subprocess.Popen(
-            ["/usr/bin/python3", "-c", LEAK, self.world.agent.socket, "10000"],
+            ["/usr/bin/python3", "-c", LEAK, self.world.agent.socket, str(LEAKED)],
             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
         )
 
     def end(self):
+        ready, _, _ = select.select([self.leak.stdout], [], [], 10)
+        held = os.read(self.leak.stdout.fileno(), 64) if ready else b""
         self.leak.kill()
         self.leak.wait()
         self.leak.stdout.close()
+        if held.strip() != str(LEAKED).encode():
+            self.world.unexpected.append(f"only {held} of {LEAKED} descriptors were held")
 
 
+LEAKED = 10000
 LEAK = """
 import resource, socket, sys, time
 resource.setrlimit(resource.RLIMIT_NOFILE, (12000, 20000))
 held = []
 for n in range(int(sys.argv[2])):
     s = socket.socket(socket.AF_UNIX)
-    s.settimeout(0.01)
+    s.setblocking(False)
     try:
         s.connect(sys.argv[1])
     except OSError:
-        pass
+        time.sleep(0.0001)
     held.append(s)
+print(len(held), flush=True)
 time.sleep(60)
 """
 

@@ -256,12 +256,17 @@ class World:
             start = rng.uniform(0.0, 1.0)
             plan.append((start, 0, fault))
             plan.append((start + rng.uniform(*fault.lasts), 1, fault))
+        mended = begun
         for moment, is_end, fault in sorted(plan, key=lambda step: step[:2]):
             time.sleep(max(0.0, begun + moment - time.time()))
-            (fault.end if is_end else fault.begin)()
+            if not is_end:
+                fault.begin()
+                continue
+            fault.end()
+            mended = max(mended, fault.mended or time.time())
         while self.unfinished:
             self.unfinished.pop()()
-        mended = time.time()
+            mended = time.time()
         try:
             self.wait_agent()  # one that a tracer's last signal is still to end does not answer
             with self._lock:  # a death that never came is not one that may come later
