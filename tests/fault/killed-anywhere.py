@@ -1,6 +1,6 @@
-"""kill -9 of the agent at each system call of a withdrawal and of a return: of the fragment's files, of BIRD's
-exchange, of everything around. Whatever was half done, the next agent makes right, and the router sees no more than
-that.
+"""kill -9 of the agent at each system call of a withdrawal, of a return and of another weight (which writes the
+operators' words, a fragment, and has BIRD read it): of the files, of BIRD's exchange, of everything around. Whatever
+was half done, the next agent makes right, and the router sees no more than that.
 
 By default some of the calls, by the seed; with REDSHANK_LONG in the environment (tests/run --long) each.
 """
@@ -15,6 +15,7 @@ from lib.nemesis import CONVERGENCE, SERVICES, World
 from lib.netns import Cannot
 from lib.promise import DEAD, Ledger, Span, judge
 from lib.wait import TimedOut, until
+from lib.wire import ANNOUNCE, WITHDRAW, normal
 
 CALLS = "%file,%desc,%network"
 SAMPLE = 8
@@ -58,36 +59,78 @@ def one(world, path, n):
 
 
 def attempt(world, path, n):
-    world.ledger, begun, edge = Ledger(SERVICES), time.time(), world.edge
-
-    def withdrawn():
-        status = world.agent.status()
-        gone = all("edge1" not in world.site.routes(prefix) for prefix in SERVICES["dns"])
-        return gone and status["bird"]["settled"]
-
-    def die():
-        world.ledger.down("dns", DEAD)
-        edge.nsd.kill()
-
-    def come_back():
-        world.ledger.downs["dns"][0].mending = time.time()
-        edge.nsd.start()
-        world.ledger.downs["dns"][0].end = time.time()
-
-    if path == "withdrawal":
-        killed = watch(world, n, die, withdrawn)
-        come_back()
-    else:
-        die()
-        until(withdrawn, 10, "withdrawn")
-        killed = watch(world, n, come_back, world.is_converged)
+    """A path returns whether it was killed, and its own judge of the wire's events where lib/promise.py is none."""
+    world.ledger, begun = Ledger(SERVICES), time.time()
+    killed, own = PATHS[path](world, n)
     took = world.converged(CONVERGENCE + 10)
-    broken = judge(world.ledger, world.site.wire.since(begun, edge="edge1", kinds=None), begun)
+    events = world.site.wire.since(begun, edge="edge1", kinds=None)
+    broken = own(events) if own else judge(world.ledger, events, begun)
     if took > CONVERGENCE:
         broken.append(f"converged only after {took:.1f} s")
     broken += world.unexpected + world.site.problems()
     world.unexpected = []
     return killed, broken
+
+
+def withdrawn(world):
+    status = world.agent.status()
+    gone = all("edge1" not in world.site.routes(prefix) for prefix in SERVICES["dns"])
+    return gone and status["bird"]["settled"]
+
+
+def die(world):
+    world.ledger.down("dns", DEAD)
+    world.edge.nsd.kill()
+
+
+def come_back(world):
+    down = world.ledger.downs["dns"][0]
+    down.mending = time.time()
+    world.edge.nsd.start()
+    down.end = time.time()
+
+
+def withdrawal(world, n):
+    killed = watch(world, n, lambda: die(world), lambda: withdrawn(world))
+    come_back(world)
+    return killed, None
+
+
+def comes_back(world, n):
+    die(world)
+    until(lambda: withdrawn(world), 10, "withdrawn")
+    return watch(world, n, lambda: come_back(world), world.is_converged), None
+
+
+def weigh(world, n):
+    """Killed before it has kept the word, the old weight stands, else the new one; at the router, too."""
+    prefix = SERVICES["web"][0]
+    was = world.agent.prefix(prefix)["weight"]
+    new = 50 if was != 50 else 70
+
+    def told():
+        return world.is_converged() and world.site.routes(prefix)["edge1"].med == new
+
+    def as_told():
+        route = world.site.routes(prefix).get("edge1")
+        return world.is_converged() and route and route.med == world.agent.prefix(prefix)["weight"]
+
+    killed = watch(world, n, lambda: world.agent.ctl("weight", prefix, str(new)), told)
+    until(as_told, CONVERGENCE, "the router's weight is the agent's")
+
+    def judge_weights(events):
+        broken = [str(e) for e in events if e.kind == WITHDRAW or (e.kind == ANNOUNCE and e.prefix != normal(prefix))]
+        weights = [e.med for e in events if e.kind == ANNOUNCE]
+        if weights not in ([], [new]):
+            broken.append(f"weights on the wire: {weights}, from {was} to {new}")
+        if not killed and weights != [new]:
+            broken.append(f"it lived, and the router heard {weights} instead of {new}")
+        return broken
+
+    return killed, judge_weights
+
+
+PATHS = {"withdrawal": withdrawal, "return": comes_back, "weight": weigh}
 
 
 def calls(world, path):
@@ -117,15 +160,15 @@ def sweep(world, path):
         all_broken += broken
         kills, survived = (kills + 1, 0) if killed else (kills, survived + 1)
         if survived == PAST:
-            break
-    return kills, all_broken
+            return kills, all_broken
+    return kills, [*all_broken, f"more than {MOST} calls"]
 
 
 def run():
     rng = random.Random(int(os.environ.get("REDSHANK_SEED") or 20261130))
     failed = 0
     with World() as world:
-        for path in ("withdrawal", "return"):
+        for path in PATHS:
             kills, broken = sweep(world, path) if os.environ.get("REDSHANK_LONG") else sample(world, path, rng)
             failed += len(broken)
             print(f"{'not ok' if broken else 'ok'} - {path}: killed at {kills} calls", flush=True)
