@@ -23,6 +23,7 @@ static const char *const prefix_names[PREFIXES] = {
 struct teller {
 	bool silent; /* sends no reports */
 	bool deaf;   /* answers no calls */
+	bool invalid, unwilling;
 	enum shed_refusal refuses;
 	uint64_t load, spare;
 	uint32_t want;
@@ -39,6 +40,7 @@ static struct monotime now, reported;
 static uint64_t load, prefix_load[PREFIXES];
 static bool load_follows; /* own load falls and rises with what is out */
 static bool sick[PREFIXES], held[PREFIXES], leaving[PREFIXES], was_out[PREFIXES];
+static bool uncounted;
 static unsigned prefix_floor;
 static bool floor_health;
 
@@ -69,6 +71,7 @@ static inline void begin(void)
 	reported = MONOTIME_ZERO;
 	prefix_floor = 2;
 	floor_health = false;
+	uncounted = false;
 	load_follows = true;
 	load = 60000;
 	for (size_t v = 0; v < PREFIXES; v++)
@@ -145,11 +148,11 @@ static inline void tell_reports(void)
 			shed_report(shed, j,
 				&(struct shed_report){
 					.boot = 1,
-					.valid = true,
+					.valid = !tellers[j].invalid,
 					.capacity = CAPACITY,
 					.load = tellers[j].load,
 					.spare = tellers[j].spare,
-					.willing = true,
+					.willing = !tellers[j].unwilling,
 					.want = tellers[j].want,
 					.prefixes = prefixes,
 				},
@@ -167,7 +170,7 @@ static inline void tell_own(void)
 				.healthy = !sick[v],
 				.leaving = leaving[v],
 				.held = held[v],
-				.counted = true,
+				.counted = !uncounted,
 				.load = is_out(v) ? 0 : prefix_load[v],
 			});
 }

@@ -167,6 +167,164 @@ START_TEST (an_empty_engine_decides_nothing) {
 }
 END_TEST
 
+/* ---- what a reload would drop ---- */
+
+START_TEST (a_change_says_what_it_drops) {
+	struct engine_service_config dns = {.name = "dns",
+		.require = {SERVICE_REQUIRE_ALL, 0},
+		.checks = &process,
+		.n_checks = 1,
+		.prefixes = dns_prefixes + 1,
+		.n_prefixes = 1};
+	struct engine_config one = {0, &dns, 1}, none = {0, NULL, 0};
+	struct engine *e = new_engine(0);
+	struct engine_change *change;
+	struct guard_count count;
+
+	ck_assert_int_eq(engine_prepare(&change, &one, MONOTIME_ZERO), 0);
+	count = engine_change_count(e, change); /* nothing is announced: nothing is lost */
+	ck_assert_uint_eq(count.n_announced, 0);
+	ck_assert_uint_eq(count.n_dropped, 0);
+	ck_assert(!engine_change_drops(e, change, 0, 0));
+
+	engine_found(e, 0, 0, PREFIX_WANTED_DEMOTE);
+	engine_found(e, 0, 1, PREFIX_WANTED_ANNOUNCE);
+	count = engine_change_count(e, change);
+	ck_assert_uint_eq(count.n_announced, 2);
+	ck_assert_uint_eq(count.n_dropped, 1);
+	ck_assert(engine_change_drops(e, change, 0, 0));
+	ck_assert(!engine_change_drops(e, change, 0, 1));
+	engine_change_free(change);
+
+	ck_assert_int_eq(engine_prepare(&change, &none, MONOTIME_ZERO), 0);
+	ck_assert_uint_eq(engine_change_count(e, change).n_dropped, 2);
+	engine_commit(e, change);
+	ck_assert_int_eq(engine_prepare(&change, &one, MONOTIME_ZERO), 0);
+	ck_assert_uint_eq(engine_change_count(e, change).n_announced, 0);
+	engine_change_free(change);
+	engine_free(e);
+}
+END_TEST
+
+/* ---- leaving ---- */
+
+static struct engine *leaving_engine(bool keep_on_stop)
+{
+	struct engine_service_config dns = {.name = "dns",
+		.keep_on_stop = keep_on_stop,
+		.leave = {.graceful_ms = 10000},
+		.checks = &process,
+		.n_checks = 1,
+		.prefixes = dns_prefixes,
+		.n_prefixes = 2};
+	struct engine_config config = {0, &dns, 1};
+	struct engine *e = engine_new();
+
+	ck_assert_int_eq(engine_configure(e, &config, MONOTIME_ZERO), 0);
+	engine_check_spoke(e, 0, 0, CHECK_OUTCOME_GOOD, MONOTIME_ZERO);
+	ck_assert(engine_decide(e, MONOTIME_ZERO));
+	return e;
+}
+
+START_TEST (a_stop_can_be_hurried) {
+	struct engine *e = leaving_engine(false);
+	struct monotime begin = {1000000}, ends = {11000000}, soon = {2000000};
+
+	ck_assert_uint_eq(engine_left(e, begin).us, 0);
+	engine_hurry(e, begin); /* nothing leaves: nothing goes */
+	ck_assert(!engine_decide(e, begin));
+	engine_word(e, 0, 0, PREFIX_WORD_DRAINED);
+	ck_assert(engine_decide(e, begin));
+	ck_assert_uint_eq(engine_left(e, begin).us, ends.us);
+	ck_assert_uint_eq(engine_deadline(e).us, ends.us);
+	engine_stop(e);
+	ck_assert(engine_decide(e, soon));
+	ck_assert_uint_eq(engine_left(e, soon).us, 12000000);
+	ck_assert(engine_prefix(e, 0, 0)->graceful && engine_prefix(e, 0, 1)->graceful);
+
+	engine_hurry(e, soon);
+	ck_assert(engine_decide(e, soon));
+	ck_assert_int_eq(engine_prefix(e, 0, 0)->wanted, PREFIX_WANTED_WITHDRAW);
+	ck_assert_int_eq(engine_prefix(e, 0, 1)->wanted, PREFIX_WANTED_WITHDRAW);
+	ck_assert_uint_eq(engine_left(e, soon).us, 0);
+	ck_assert(monotime_is_never(engine_deadline(e)));
+	engine_free(e);
+}
+END_TEST
+
+/* What an operator wants announced, or gone at once, does so whatever was shed. */
+START_TEST (a_word_goes_before_the_end_of_a_shed) {
+	struct engine *e = leaving_engine(true);
+	struct monotime now = {1000000};
+
+	for (size_t k = 0; k < 2; k++)
+		engine_shed(e, 0, k, PREFIX_SHED_WITHDRAW);
+	ck_assert(engine_decide(e, now));
+	ck_assert_int_eq(engine_prefix(e, 0, 0)->reason, PREFIX_REASON_SHED);
+	for (size_t k = 0; k < 2; k++)
+		engine_shed(e, 0, k, PREFIX_SHED_NONE);
+	engine_word(e, 0, 1, PREFIX_WORD_DRAINED);
+	engine_stop(e);
+	ck_assert(engine_decide(e, now));
+	ck_assert_int_eq(engine_prefix(e, 0, 0)->wanted, PREFIX_WANTED_ANNOUNCE);
+	ck_assert_int_eq(engine_prefix(e, 0, 1)->wanted, PREFIX_WANTED_WITHDRAW);
+	engine_free(e);
+}
+END_TEST
+
+START_TEST (a_freeze_is_told_once) {
+	struct engine *e = leaving_engine(false);
+
+	ck_assert(!engine_is_frozen(e));
+	engine_freeze(e, true);
+	engine_freeze(e, true);
+	ck_assert(engine_is_frozen(e));
+	engine_check_spoke(e, 0, 0, CHECK_OUTCOME_BAD, MONOTIME_ZERO);
+	ck_assert(engine_decide(e, MONOTIME_ZERO));
+	ck_assert_int_eq(engine_prefix(e, 0, 0)->wanted, PREFIX_WANTED_ANNOUNCE);
+	ck_assert_int_eq(engine_prefix(e, 0, 0)->reason, PREFIX_REASON_FROZEN);
+	engine_freeze(e, false);
+	ck_assert(!engine_is_frozen(e));
+	ck_assert(engine_decide(e, MONOTIME_ZERO));
+	ck_assert_int_eq(engine_prefix(e, 0, 0)->wanted, PREFIX_WANTED_WITHDRAW);
+	engine_free(e);
+}
+END_TEST
+
+/* ---- what is shown of time ---- */
+
+START_TEST (it_tells_when_time_changes_something) {
+	struct engine_service_config dns = {.name = "dns",
+		.slow_start = {.from = 1000, .steps = 4, .for_ms = 8000},
+		.hold_down = {1000, 1500, 750, 1000, 10000},
+		.checks = &process,
+		.n_checks = 1,
+		.prefixes = dns_prefixes,
+		.n_prefixes = 2};
+	struct engine_config config = {0, &dns, 1};
+	struct engine *e = engine_new();
+
+	ck_assert_int_eq(engine_configure(e, &config, MONOTIME_ZERO), 0);
+	ck_assert(monotime_is_never(engine_next_step(e, 0, 0)));
+	engine_check_spoke(e, 0, 0, CHECK_OUTCOME_GOOD, MONOTIME_ZERO);
+	engine_decide(e, MONOTIME_ZERO);
+	ck_assert_uint_eq(engine_next_step(e, 0, 0).us, 2000000);
+	engine_decide(e, (struct monotime){2000000});
+	ck_assert_uint_eq(engine_next_step(e, 0, 1).us, 4000000);
+	ck_assert(monotime_is_never(engine_reuse(e, 0)));
+	for (unsigned i = 1; i <= 4; i++) { /* two flaps: 2000 is above 1500 */
+		engine_check_spoke(e, 0, 0, i % 2 ? CHECK_OUTCOME_BAD : CHECK_OUTCOME_GOOD,
+			(struct monotime){2000000 + i});
+		engine_decide(e, (struct monotime){2000000 + i});
+	}
+	ck_assert_int_eq(engine_prefix(e, 0, 0)->reason, PREFIX_REASON_HELD_DOWN);
+	ck_assert_uint_eq(engine_reuse(e, 0).us, engine_deadline(e).us);
+	ck_assert_uint_gt(engine_reuse(e, 0).us, 3000000); /* 750 of 2000: 1.4 half-lives */
+	ck_assert_uint_lt(engine_reuse(e, 0).us, 4000000);
+	engine_free(e);
+}
+END_TEST
+
 /* ---- callers' mistakes ---- */
 
 static void index_of_a_service(struct engine *e)
@@ -358,6 +516,11 @@ int main(void)
 	tcase_add_test(tests, found_comes_before_the_first_decision);
 	tcase_add_test(tests, an_endless_window_never_ends);
 	tcase_add_test(tests, an_empty_engine_decides_nothing);
+	tcase_add_test(tests, a_change_says_what_it_drops);
+	tcase_add_test(tests, a_stop_can_be_hurried);
+	tcase_add_test(tests, a_word_goes_before_the_end_of_a_shed);
+	tcase_add_test(tests, a_freeze_is_told_once);
+	tcase_add_test(tests, it_tells_when_time_changes_something);
 	tcase_add_loop_test(
 		tests, mistakes_are_asserted, 0, (int)(sizeof(mistakes) / sizeof(mistakes[0])));
 	tcase_add_test(tests, many_prefixes_decide_fast);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "agent/core/engine.h"
+#include "agent/core/shed.h"
 
 static long fails_after = -1; /* so many more allocations succeed; negative: all do */
 
@@ -121,6 +122,46 @@ START_TEST (what_is_prepared_needs_no_memory) {
 }
 END_TEST
 
+/* The same of shedding: what it owes and what is out outlives a reload that fails. */
+START_TEST (shedding_fails_whole) {
+	static const struct shed_prefix_config two[] = {
+		{"192.0.2.53/32", 100, 1, true}, {"192.0.2.54/32", 100, 1, false}};
+	static const char *const names[] = {"b", "c"};
+	struct shed_config config = {"a", shed_settings_default(), two, 1, names, 1};
+	struct shed_config next = {"a", shed_settings_default(), two, 2, names, 2};
+	struct shed_request request = {0, 1, 0, 0, SHED_PURPOSE_HEALTH, 1};
+	struct monotime now = {1000000000};
+	struct shed_promise promise;
+	long n_allocations = 0;
+	struct shed *s;
+
+	fails_after = 0;
+	ck_assert_ptr_null(shed_new(MONOTIME_ZERO));
+	shed_free(NULL);
+	fails_after = -1;
+	s = shed_new(MONOTIME_ZERO);
+	ck_assert_int_eq(shed_configure(s, &config, now), 0);
+	shed_prefix_facts(s, 0, &(struct shed_prefix_facts){.announced = true, .healthy = true});
+	ck_assert_int_eq(shed_grant(s, &request, now).refused, SHED_REFUSAL_NONE);
+	for (;; n_allocations++) {
+		int r;
+
+		fails_after = n_allocations;
+		r = shed_configure(s, &next, now);
+		if (fails_after >= 0)
+			break; /* none was left to fail */
+		ck_assert_int_eq(r, -ENOMEM);
+		ck_assert(shed_promise(s, 0, 0, &promise));
+		ck_assert(promise.given);
+	}
+	fails_after = -1;
+	ck_assert_int_eq(n_allocations, 2 + 7 + 2 + 2); /* maps, arrays, names */
+	ck_assert(shed_promise(s, 0, 0, &promise));
+	ck_assert(!shed_promise(s, 1, 0, &promise));
+	shed_free(s);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("core memory");
@@ -132,6 +173,7 @@ int main(void)
 	tcase_add_test(tests, a_reload_fails_whole);
 	tcase_add_test(tests, a_failed_reload_keeps_transitions);
 	tcase_add_test(tests, what_is_prepared_needs_no_memory);
+	tcase_add_test(tests, shedding_fails_whole);
 	suite_add_tcase(suite, tests);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);

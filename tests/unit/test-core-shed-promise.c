@@ -260,18 +260,55 @@ START_TEST (the_guard) {
 }
 END_TEST
 
+/* Each limit broken alone is named, with what came; nothing else is. */
+#define LIMIT(field, value, low, high)                                                  \
+	{                                                                               \
+		offsetof(struct shed_settings, field),                                  \
+			sizeof(((struct shed_settings *)NULL)->field), value, low, high \
+	}
+static const struct {
+	size_t offset, size;
+	uint64_t value;
+	const char *low, *high; /* high NULL: a range of its own */
+} limit_rows[] = {
+	LIMIT(release_bp, 99, "release", NULL),
+	LIMIT(release_bp, 7500, "release", "target"),
+	LIMIT(target_bp, 8200, "target", "accept"),
+	LIMIT(accept_bp, 8500, "accept", "hot"),
+	LIMIT(hot_bp, 20001, "hot", NULL),
+	LIMIT(margin_bp, 10001, "margin", NULL),
+	LIMIT(drift_bp, 2001, "drift", NULL),
+	LIMIT(pick_min_bp, 3000, "pick_min", "pick_max"),
+	LIMIT(pick_max_bp, 10001, "pick_max", NULL),
+	LIMIT(most_bp, 0, "most", NULL),
+	LIMIT(most_bp, 5001, "most", NULL),
+	LIMIT(site_hot_bp, 10001, "site_hot", NULL),
+	LIMIT(lease_ms, 0, "lease", NULL),
+	LIMIT(lease_ms, 3600001, "lease", NULL),
+	LIMIT(guard_ms, 10000, "guard", "lease"),
+	LIMIT(renew_ms, 7800, "renew", "lease"), /* 10,000 less 2 % and 2,000 */
+	LIMIT(stale_ms, 300000, "stale_after", "forget_after"),
+	LIMIT(visible_ms, 20001, "visible", NULL),
+	LIMIT(wait_max_ms, 2999, "wait", NULL),
+	LIMIT(in_flight, 0, "in_flight", NULL),
+	LIMIT(in_flight, SHED_OUT_MAX / 2 + 1, "in_flight", NULL),
+	LIMIT(server_changes, SHED_CHANGES_MAX + 1, "server_changes", NULL),
+	LIMIT(prefix_changes, SHED_PREFIX_CHANGES_MAX + 1, "prefix_changes", NULL),
+};
+
 START_TEST (the_order_of_the_limits) {
 	struct shed_fault fault = {0};
 
 	ck_assert(shed_settings_check(&settings, &fault));
-	settings.accept_bp = settings.hot_bp;
+	ck_assert_ptr_null(fault.low);
+	memcpy((char *)&settings + limit_rows[_i].offset, &limit_rows[_i].value,
+		limit_rows[_i].size); /* the low bytes: as every machine that this runs on */
 	ck_assert(!shed_settings_check(&settings, &fault));
-	ck_assert_str_eq(fault.low, "accept");
-	ck_assert_str_eq(fault.high, "hot");
-	settings = shed_settings_default();
-	settings.guard_ms = settings.lease_ms;
-	ck_assert(!shed_settings_check(&settings, &fault));
-	ck_assert_str_eq(fault.low, "guard");
+	ck_assert_str_eq(fault.low, limit_rows[_i].low);
+	ck_assert_pstr_eq(fault.high, limit_rows[_i].high);
+	ck_assert(fault.high ? fault.low_value >= fault.high_value
+			     : fault.low_value < fault.limit_low ||
+				       fault.low_value > fault.limit_high);
 }
 END_TEST
 
@@ -285,6 +322,17 @@ START_TEST (every_word_is_one) {
 	for (unsigned i = 0; i < SHED_REFUSAL_COUNT; i++)
 		ck_assert_uint_eq(shed_refusal_parse(shed_refusal_name((enum shed_refusal)i)), i);
 	ck_assert_uint_eq(shed_refusal_parse("hot air"), SHED_REFUSAL_COUNT);
+	ck_assert_str_eq(shed_mode_name(SHED_MODE_WITHDRAW), "withdraw");
+	ck_assert_str_eq(shed_mode_name(SHED_MODE_DEMOTE), "demote");
+	ck_assert_str_eq(shed_purpose_name(SHED_PURPOSE_SHED), "shed");
+	ck_assert_str_eq(shed_purpose_name(SHED_PURPOSE_HEALTH), "health");
+	ck_assert_str_eq(shed_state_name(SHED_STATE_OUT), "out");
+	ck_assert_str_eq(shed_state_name(SHED_STATE_KEPT), "kept");
+	ck_assert_str_eq(shed_state_name(SHED_STATE_HEALTHY), "healthy");
+	ck_assert_str_eq(shed_permit_name(SHED_PERMIT_NONE), "none");
+	ck_assert_str_eq(shed_permit_name(SHED_PERMIT_WAITING), "waiting");
+	ck_assert_str_eq(shed_permit_name(SHED_PERMIT_GRANTED), "granted");
+	ck_assert_str_eq(shed_permit_name(SHED_PERMIT_KEPT), "kept");
 }
 END_TEST
 
@@ -297,10 +345,12 @@ static void add_all(TCase *t)
 		a_promise_ends_by_itself, a_promise_with_room_ends_too, it_leaves_with_permits,
 		without_permits_it_stays, one_permit_too_few, what_it_promised_it_keeps_first,
 		newly_started_it_may_have_promised, a_reload_keeps_what_is_out, its_report,
-		the_guard, the_order_of_the_limits, every_word_is_one};
+		the_guard, every_word_is_one};
 
 	for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++)
 		tcase_add_test(t, tests[i]);
+	tcase_add_loop_test(
+		t, the_order_of_the_limits, 0, (int)(sizeof(limit_rows) / sizeof(limit_rows[0])));
 }
 
 int main(void)

@@ -153,7 +153,44 @@ static void set_promised(void)
 		shed_grant(shed, &(struct shed_request){0, 1, v, 0, SHED_PURPOSE_SHED, v + 1}, now);
 }
 
+static void set_nothing(void)
+{
+	for (size_t v = 0; v < PREFIXES; v++)
+		prefix_load[v] = 0;
+	settings.pick_min_bp = 0;
+	configure();
+}
+
+static void set_uncounted(void)
+{
+	uncounted = true;
+}
+
+static void set_unwilling(void)
+{
+	tellers[3].unwilling = true;
+}
+
+/* Too much for one that is warm: 3 % of its capacity. */
+static void set_much_for_the_warm(void)
+{
+	tellers[0].load = 83000;
+	for (size_t v = 0; v < PREFIXES; v++)
+		prefix_load[v] = 13000;
+}
+
+/* Nobody knows how much they can take. */
+static void set_unknown_loads(void)
+{
+	tellers[0].invalid = tellers[1].invalid = tellers[2].invalid = true;
+}
+
 static const struct obstacle_row obstacle_rows[] = {
+	{SHED_WHY_TOO_SMALL, set_nothing},
+	{SHED_WHY_UNCOUNTED, set_uncounted},
+	{SHED_WHY_NO_ROOM, set_unwilling},
+	{SHED_WHY_TIER_HOT, set_much_for_the_warm},
+	{SHED_WHY_TIER_HOT, set_unknown_loads},
 	{SHED_WHY_NOT_ANNOUNCED, set_sick},
 	{SHED_WHY_HELD, set_held},
 	{SHED_WHY_TOO_SMALL, set_small},
