@@ -10,15 +10,19 @@
  * Offspring. When the command ends, or is ended, its whole process group is killed, while the
  * command's own zombie still reserves the group's id. What has left the group by setsid(2) or by a
  * double fork is found another way: the agent is a child subreaper (PR_SET_CHILD_SUBREAPER,
- * prctl(2)), so the kernel hands every orphan to us, and orphans carry MARK in their environment.
- * sweep() looks at the agent's children after each command, kills the marked ones and reaps what
- * nobody waits for. Children of other parts of the agent (birdc) have no mark; as zombies they are
+ * prctl(2)), so the kernel hands every orphan to us, and orphans carry MARK in their environment,
+ * with the agent's process id and the number of the run that they are of. sweep() looks at the
+ * agent's children after each command, kills the marked ones whose run is over and reaps what
+ * nobody waits for. The helpers of a command that still runs are left to it: theirs is the sweep
+ * after its own end. Children of other parts of the agent (birdc) have no mark; as zombies they are
  * left to their owner, who is much faster than ZOMBIE_AGE_US.
  */
 #include "probes/child.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -32,15 +36,18 @@
 
 #include "agent/base/clock.h"
 
+/* Before "PID.RUN". A run of 0 is none's. */
 #define MARK "REDSHANK_CHECK_OF="
+#define MARK_MAX 64
 #define READ_SIZE 65536
 #define SWEEP_AGAIN_MS 100
 #define SWEEPS_MAX 20
 #define ZOMBIE_AGE_US 1000000
 #define ORPHANS_MAX 64
 
-/* The commands that run now: their zombies are not orphans. */
+/* The commands that run now: their zombies are not orphans, and their orphans not yet left over. */
 static struct child *running;
+static uint64_t last_run;
 
 /* Zombies that nobody waits for, perhaps, and since when. */
 static struct orphan {
@@ -70,19 +77,27 @@ static size_t read_file(const char *path, char *buf, size_t size)
 	return (size_t)n;
 }
 
-/* Was this process started by a check of this agent? */
-static bool is_marked(pid_t pid)
+static bool is_running(uint64_t run)
 {
-	char path[64], mark[64], environment[4096];
-	size_t n;
+	for (const struct child *c = running; c; c = c->next_running)
+		if (c->run == run)
+			return true;
+	return false;
+}
+
+/* Was this process started by a command of this agent that has ended since? */
+static bool is_left_over(pid_t pid)
+{
+	char path[64], mark[MARK_MAX], environment[4096];
+	size_t n, length;
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/environ", (int)pid);
 	n = read_file(path, environment, sizeof(environment));
-	(void)snprintf(mark, sizeof(mark), MARK "%d", (int)getpid());
+	length = (size_t)snprintf(mark, sizeof(mark), MARK "%d.", (int)getpid());
 	/* The mark is the first variable; a command may have put others before it. */
 	for (const char *v = environment; v < environment + n; v += strlen(v) + 1)
-		if (strcmp(v, mark) == 0)
-			return true;
+		if (strncmp(v, mark, length) == 0)
+			return !is_running(strtoull(v + length, NULL, 10));
 	return false;
 }
 
@@ -155,7 +170,7 @@ static bool sweep(void)
 		if (is_zombie(pid)) {
 			reap_if_old(pid);
 			clean = false;
-		} else if (is_marked(pid)) {
+		} else if (is_left_over(pid)) {
 			(void)kill(pid, SIGKILL);
 			expect_orphan(pid, MONOTIME_ZERO);
 			clean = false;
@@ -346,9 +361,12 @@ int child_start(
 	struct child *c, char *const *argv, char *const *environment, struct error *ret_error)
 {
 	_cleanup_close_ int theirs = -1;
+	uint64_t run = ++last_run;
 	int ends[2], r;
 	pid_t pid;
 
+	assert(strncmp(environment[0], MARK, strlen(MARK)) == 0);
+	(void)snprintf(environment[0], MARK_MAX, MARK "%d.%" PRIu64, (int)getpid(), run);
 	c->n_kept = 0;
 	if (pipe2(ends, O_CLOEXEC) < 0)
 		return error_set_errno(ret_error, errno, "pipe");
@@ -362,6 +380,7 @@ int child_start(
 		return error_set_errno(ret_error, r, "cannot execute %.64s", argv[0]);
 	}
 	c->pid = pid;
+	c->run = run;
 	c->next_running = running;
 	running = c;
 	r = watch(c);
@@ -404,7 +423,10 @@ char **child_environment(char *const *pairs, size_t n)
 	};
 	size_t used = 0;
 	char **e = calloc(1 + ELEMENTSOF(base) + n / 2 + 1, sizeof(*e));
-	bool failed = !e || asprintf(&e[used++], MARK "%d", (int)getpid()) < 0;
+	bool failed = !e || !(e[used++] = calloc(1, MARK_MAX));
+
+	if (!failed)
+		(void)snprintf(e[0], MARK_MAX, MARK "%d.0", (int)getpid());
 
 	for (size_t i = 0; !failed && i < ELEMENTSOF(base); i++) {
 		size_t name = strcspn(base[i], "=");

@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 #include <systemd/sd-event.h>
 
@@ -22,6 +23,7 @@ struct child {
 	sd_event *event;	    /* borrowed */
 	int64_t priority;	    /* of its sources */
 	pid_t pid;		    /* not yet reaped; 0: none */
+	uint64_t run;		    /* its number among all runs, which its offspring carry */
 	int pidfd, output;
 	sd_event_source *exit_io, *output_io, *sweep_timer;
 	unsigned sweeps_left;
@@ -37,8 +39,9 @@ int child_init(struct child *c, sd_event *event, int64_t priority, char *kept, s
 /* Ends what runs. */
 void child_done(struct child *c);
 
-/* Starts `argv` (argv[0] is an absolute path) with exactly this environment. None may run. 0 or
- * negative errno with the text. */
+/* Starts `argv` (argv[0] is an absolute path) with exactly this environment, of
+ * child_environment(), in which it writes the number of this run. None may run. 0 or negative errno
+ * with the text. */
 int child_start(
 	struct child *c, char *const *argv, char *const *environment, struct error *ret_error);
 /* Kills it with all its offspring; `ended` is not called. Nothing where none runs. */
@@ -51,8 +54,8 @@ const char *child_first_line(const struct child *c, const char *ends, size_t *re
 
 /*
  * A small environment: the mark by which offspring are known, PATH, LANG, HOME, and the `n` / 2
- * variables of `pairs` (name, value, name, ...), which replace those three. Made once for each
- * process: the mark names it. Heap; NULL without memory.
+ * variables of `pairs` (name, value, name, ...), which replace those three. Good for any number of
+ * runs. Heap; NULL without memory.
  */
 char **child_environment(char *const *pairs, size_t n);
 void child_environment_free(char **environment);

@@ -24,7 +24,7 @@ def marked(agent):
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
             with open(f"/proc/{pid}/environ", "rb") as f:
-                if f"REDSHANK_CHECK_OF={agent.pid}".encode() in f.read().split(b"\0"):
+                if f"REDSHANK_CHECK_OF={agent.pid}.".encode() in f.read():
                     found.append(int(pid))
         except OSError:
             pass

@@ -2,6 +2,7 @@
 #include "agent/hooks.h"
 
 #include <check.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -225,6 +226,27 @@ START_TEST (a_reload_takes_it_out) {
 }
 END_TEST
 
+/* A hook's helper is its own, however many others end meanwhile, and dies with it. */
+START_TEST (a_helper_lives_as_long_as_its_own_hook) {
+	const struct event_fields fields = {.service = "dns"};
+	int helper;
+
+	begin("\"slow\": {\"command\": [\"/bin/sh\", \"-c\", \"(setsid sh -c 'sleep 0.4; "
+	      "echo $$ >%1$s/helper; exec sleep 600' &); until test -s %1$s/helper; "
+	      "do sleep 0.02; done\"]}, "
+	      "\"quick\": {\"command\": [\"/bin/sleep\", \"0.02\"], \"on\": [\"prefix\"]}");
+	tell("unhealthy");
+	for (int i = 0; i < 60; i++)
+		hooks_tell(hooks, 0, EVENT_PREFIX, &fields);
+	ck_assert(LOOP_UNTIL(event, n(HOOKS_DONE) >= 5, 5000));
+	ck_assert_str_eq(read_file("helper"), "");
+	ck_assert(LOOP_UNTIL(event, n(HOOKS_DONE) == 61, 9000));
+	helper = (int)strtol(read_file("helper"), NULL, 10);
+	ck_assert_int_gt(helper, 1);
+	ck_assert(LOOP_UNTIL(event, kill(helper, 0) < 0, 2000));
+}
+END_TEST
+
 /* What lives longer than the event: texts as long as they can be. */
 START_TEST (long_texts) {
 	static char longer[20000];
@@ -256,6 +278,7 @@ int main(void)
 	tcase_add_test(tc, too_many);
 	tcase_add_test(tc, one_that_hangs);
 	tcase_add_test(tc, those_that_fail);
+	tcase_add_test(tc, a_helper_lives_as_long_as_its_own_hook);
 	tcase_add_test(tc, a_reload_takes_it_out);
 	tcase_add_test(tc, long_texts);
 	suite_add_tcase(suite, tc);

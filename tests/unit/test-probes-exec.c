@@ -61,7 +61,7 @@ static unsigned count_marked(void)
 	unsigned n = 0;
 	char mark[64];
 
-	(void)snprintf(mark, sizeof(mark), "REDSHANK_CHECK_OF=%d", (int)getpid());
+	(void)snprintf(mark, sizeof(mark), "REDSHANK_CHECK_OF=%d.", (int)getpid());
 	while ((d = readdir(proc))) {
 		char path[300], text[4096];
 		int fd;
@@ -305,6 +305,74 @@ START_TEST (a_command_that_hangs_dies_with_its_children) {
 }
 END_TEST
 
+/* The process whose id the helper of a command wrote; 0: it did not come so far. */
+static pid_t read_helper(const char *path)
+{
+	FILE *f = fopen(path, "re");
+	int pid = 0;
+
+	if (f) {
+		if (fscanf(f, "%d", &pid) != 1) /* NOLINT(cert-err34-c): our own file */
+			pid = 0;
+		(void)fclose(f);
+	}
+	return pid;
+}
+
+/* Who is whose: what a command left behind dies with it, and not with anybody else. A command that
+ * needs its orphaned helper runs, while others end again and again with leftovers of their own. */
+START_TEST (a_helper_lives_as_long_as_its_own_command) {
+	static const char *const scripts[] = {
+		/* in the command's group, and in a session of its own */
+		"(sh -c 'sleep 1.2; echo $$ >\"$0\"; exec sleep 600' \"$0\" &)\n"
+		"until test -s \"$0\"; do sleep 0.02; done",
+		"(setsid sh -c 'sleep 1.2; echo $$ >\"$0\"; exec sleep 600' \"$0\" &)\n"
+		"until test -s \"$0\"; do sleep 0.02; done",
+		/* ended by its timeout */
+		"(setsid sh -c 'sleep 1.2; echo $$ >\"$0\"; exec sleep 600' \"$0\" &)\n"
+		"exec sleep 600",
+	};
+	char *other_command[] = {
+		(char *)"/bin/sh", (char *)"-c", (char *)"setsid sleep 600 & sleep 0.04", NULL};
+	struct exec_settings other_settings = {
+		.output_limit = 4096, .command = {.items = other_command, .n = 3}};
+	char path[] = "/tmp/redshank-helper-XXXXXX";
+	struct harness other = {0};
+	int fd = mkstemp(path);
+	unsigned most = 0;
+	pid_t helper;
+
+	ck_assert_int_ge(fd, 0);
+	(void)close(fd);
+	use_shell(scripts[_i]);
+	command[3] = path;
+	settings.command.n = 4;
+	start(HOUR, _i == 2 ? 2000 : 4000);
+	other.event = sd_event_ref(h.event);
+	harness_start(&other, &probe_type_exec, &other_settings, 50, 2000);
+	while (h.n == 0 && other.n < HARNESS_REPORTS_MAX - 20) {
+		unsigned now = count_marked();
+
+		most = now > most ? now : most;
+		ck_assert(LOOP_UNTIL(h.event, h.n > 0 || other.n % 4 == 3, 5000));
+		ck_assert(LOOP_UNTIL(h.event, h.n > 0 || other.n % 4 == 0, 5000));
+	}
+	harness_expect(&h, 1, _i == 2 ? CHECK_OUTCOME_BAD : CHECK_OUTCOME_GOOD,
+		_i == 2 ? "timeout after 2s" : "");
+	ck_assert_uint_ge(other.n, 4);
+	/* The command, its helper, a sleep of each, and what the others left just now. */
+	ck_assert_uint_le(most, 10);
+	helper = read_helper(path);
+	ck_assert_int_gt(helper, 0);
+	/* While the others go on. */
+	ck_assert(LOOP_UNTIL(h.event, kill(helper, 0) < 0, 2000));
+	ck_assert_int_eq(errno, ESRCH);
+	harness_done(&other);
+	expect_nothing_left();
+	(void)unlink(path);
+}
+END_TEST
+
 /* Children of other parts of the agent are none of our business: not killed, and not reaped before
  * their owner had all the time it wants. */
 START_TEST (foreign_children_are_left_alone) {
@@ -374,6 +442,7 @@ int main(void)
 	tcase_add_test(c, output_past_the_limit_is_not_kept);
 	tcase_add_loop_test(c, offspring_does_not_delay_the_verdict, 0, 4);
 	tcase_add_loop_test(c, a_command_that_hangs_dies_with_its_children, 0, 5);
+	tcase_add_loop_test(c, a_helper_lives_as_long_as_its_own_command, 0, 3);
 	tcase_add_test(c, foreign_children_are_left_alone);
 	tcase_add_test(c, a_check_that_goes_takes_its_command_along);
 	tcase_add_test(c, settings_that_make_no_sense);
