@@ -16,6 +16,7 @@
 
 #include "agent/base/histogram.h"
 #include "agent/bird/advise.h"
+#include "agent/bird/loss.h"
 #include "agent/config/config.h"
 #include "agent/core/prefix.h"
 
@@ -53,10 +54,11 @@ enum apply_command_kind {
 enum apply_command_result {
 	APPLY_RESULT_ACCEPTED,
 	APPLY_RESULT_REFUSED,
-	APPLY_RESULT_OTHER, /* BIRD is shutting down */
-	APPLY_RESULT_LOST,  /* the connection was, or the time was over */
+	APPLY_RESULT_OTHER,  /* BIRD is shutting down */
+	APPLY_RESULT_LOST,   /* the connection was, or the time was over */
+	APPLY_RESULT_UNSENT, /* too many wait already, or no memory: it is said later */
 };
-#define APPLY_COMMAND_RESULTS 4
+#define APPLY_COMMAND_RESULTS 5
 
 struct apply_counter {
 	uint64_t results[APPLY_COMMAND_RESULTS];
@@ -68,6 +70,7 @@ struct apply_status {
 	enum apply_link link;
 	char version[32]; /* of the greeting, such as "2.0.12"; "" before it */
 	char error[512];  /* why it is away or refused; "" while up */
+	enum loss loss;	  /* the same in a word */
 	struct monotime
 		silent_since; /* BIRD runs and does not answer; never: it does, or is away */
 	char alarm[512]; /* BIRD refuses to configure: its own FILE:LINE:COLUMN text and whose file
@@ -79,6 +82,7 @@ struct apply_status {
 	uint64_t commands_sent; /* that change something: disable, enable, configure */
 	uint64_t repairs;	/* drift found and mended: somebody else's change */
 	uint64_t fragments_repaired;
+	uint64_t losses[LOSSES]; /* connections, and attempts at one, of both kinds */
 	struct apply_counter commands[APPLY_COMMAND_KINDS];
 };
 

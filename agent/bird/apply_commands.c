@@ -62,6 +62,11 @@ static void commands_count(struct apply *a, enum apply_command_kind kind, struct
 	counter->results[result]++;
 }
 
+static void command_unsent(struct apply *a, enum apply_command_kind kind)
+{
+	a->status.commands[kind].results[APPLY_RESULT_UNSENT]++;
+}
+
 /* ---- disable, enable ---- */
 
 static void command_put_back(struct apply *a, struct apply_command *c)
@@ -214,14 +219,17 @@ void apply_check_slowly(struct apply *a)
 
 static void command_send(struct apply *a, bool enable, const char *pattern)
 {
+	enum apply_command_kind kind = enable ? APPLY_COMMAND_ENABLE : APPLY_COMMAND_DISABLE;
 	struct apply_command *c;
 	size_t first, end;
 
 	if (!commands_ready(a))
 		return;
 	c = command_new(a);
-	if (!c)
-		return; /* The round asks again. */
+	if (!c) { /* The round asks again. */
+		command_unsent(a, kind);
+		return;
+	}
 	c->apply = a;
 	c->number = ++a->commands;
 	c->enable = enable;
@@ -234,6 +242,7 @@ static void command_send(struct apply *a, bool enable, const char *pattern)
 	a->commands_waiting++;
 	if (client_send(a->command.client, CLIENT_DEADLINE_MS, command_answered, c, "%s \"%s\"",
 		    enable ? "enable" : "disable", pattern) < 0) {
+		command_unsent(a, kind);
 		command_free(c);
 		return;
 	}
@@ -421,8 +430,10 @@ void apply_send_configure(struct apply *a)
 	if (!commands_ready(a))
 		return;
 	if (client_send(a->command.client, APPLY_CONFIGURE_MS, configure_answered, a, "configure") <
-		0)
+		0) {
+		command_unsent(a, APPLY_COMMAND_CONFIGURE);
 		return;
+	}
 	a->moment++;
 	a->status.commands_sent++;
 	a->configure = APPLY_CONFIGURE_SENT;
@@ -455,8 +466,10 @@ void apply_send_check(struct apply *a)
 	if (!commands_ready(a))
 		return;
 	if (client_send(a->command.client, APPLY_CONFIGURE_MS, check_answered, a,
-		    "configure check") < 0)
+		    "configure check") < 0) {
+		command_unsent(a, APPLY_COMMAND_CHECK);
 		return;
+	}
 	a->check_sent = true;
 	a->check_last = a->configure_sent = clock_monotime();
 }

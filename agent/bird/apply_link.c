@@ -24,16 +24,17 @@ static void link_drop(struct apply_way *way)
 	way->greeted = false;
 }
 
-static void link_set(struct apply *a, enum apply_link link, const char *error)
+static void link_set(struct apply *a, enum apply_link link, enum loss loss, const char *error)
 {
 	if (a->status.link != link || strcmp(a->status.error, error) != 0)
 		apply_say_changed(a);
 	a->status.link = link;
+	a->status.loss = loss;
 	(void)snprintf(a->status.error, sizeof(a->status.error), "%s", error);
 }
 
-/* A BIRD that hangs: its socket takes connections, or is full of them (EAGAIN), and nobody answers.
- * Its sessions live on, until its neighbours' hold times are over. */
+/* A BIRD that hangs: its socket takes connections, or is full of them, and nobody answers. Its
+ * sessions live on, until its neighbours' hold times are over. */
 static void link_set_silent(struct apply *a, bool silent)
 {
 	if (!silent)
@@ -43,6 +44,12 @@ static void link_set_silent(struct apply *a, bool silent)
 }
 
 /* ---- what the clients say ---- */
+
+static enum loss link_count(struct apply *a, enum loss loss)
+{
+	a->status.losses[loss]++;
+	return loss;
+}
 
 static void link_retry(struct apply *a, struct apply_way *way, uint64_t least_ms)
 {
@@ -73,6 +80,7 @@ static void link_command_lost(void *userdata, int error, const char *text)
 	bool was_up = a->command.greeted;
 	/* Not a BIRD at all: another program's socket, or one that speaks otherwise. */
 	bool strange = error == -EBADMSG && !was_up;
+	enum loss loss = link_count(a, loss_of(error));
 
 	link_drop(&a->command);
 	link_forget(a);
@@ -80,9 +88,10 @@ static void link_command_lost(void *userdata, int error, const char *text)
 		a->command.failures = 0;
 	if (strcmp(a->status.error, text) != 0 || a->command.failures % LINK_LOG_EVERY == 0)
 		event_say(LOG_WARNING, EVENT_BIRD_AWAY,
-			&(const struct event_fields){.reason = text}, "bird: away: %s", text);
-	link_set_silent(a, error == -ETIMEDOUT || error == -EAGAIN);
-	link_set(a, strange ? APPLY_LINK_REFUSED : APPLY_LINK_AWAY, text);
+			&(const struct event_fields){.to = loss_name(loss), .reason = text},
+			"bird: away: %s", text);
+	link_set_silent(a, loss_is_silence(loss));
+	link_set(a, strange ? APPLY_LINK_REFUSED : APPLY_LINK_AWAY, loss, text);
 	link_retry(a, &a->command, strange ? LINK_REFUSED_MS : 0);
 	apply_round_soon(a);
 }
@@ -91,15 +100,16 @@ static void link_reading_lost(void *userdata, int error, const char *text)
 {
 	struct apply *a = userdata;
 	bool was_up = a->reading.greeted;
+	enum loss loss = link_count(a, loss_of(error));
 
 	link_drop(&a->reading);
 	apply_read_lost(a);
 	if (was_up)
 		a->reading.failures = 0;
 	event_say(a->reading.failures == 0 ? LOG_INFO : LOG_DEBUG, EVENT_BIRD_AWAY,
-		&(const struct event_fields){.reason = text},
+		&(const struct event_fields){.to = loss_name(loss), .reason = text},
 		"bird: the reading connection was lost: %s", text);
-	link_set(a, APPLY_LINK_GREETING, text);
+	link_set(a, APPLY_LINK_GREETING, loss, text);
 	link_retry(a, &a->reading, 0);
 	apply_round_soon(a);
 }
@@ -122,7 +132,7 @@ static void link_command_greeted(void *userdata, const char *version)
 		if (strcmp(text, a->status.error) != 0)
 			event_say(LOG_ERR, EVENT_BIRD_TROUBLE, NULL, "%s", text);
 		link_drop(&a->command);
-		link_set(a, APPLY_LINK_REFUSED, text);
+		link_set(a, APPLY_LINK_REFUSED, link_count(a, LOSS_TOO_OLD), text);
 		link_retry(a, &a->command, LINK_REFUSED_MS);
 		return;
 	}
@@ -138,7 +148,7 @@ static void link_command_greeted(void *userdata, const char *version)
 	a->command.failures = 0;
 	a->unconfirmed = a->status_wanted = true;
 	a->reading.retry = MONOTIME_ZERO;
-	link_set(a, APPLY_LINK_GREETING, "");
+	link_set(a, APPLY_LINK_GREETING, LOSS_NONE, "");
 	apply_round_soon(a);
 }
 
@@ -182,6 +192,19 @@ static void link_watch_socket(struct apply *a)
 		link_on_socket, "bird-socket");
 }
 
+/* Not even an attempt was possible: no descriptors, no memory, a path that is no socket's. */
+static void link_cannot(struct apply *a, struct apply_way *way, int error)
+{
+	char text[sizeof(a->status.error)];
+
+	(void)snprintf(text, sizeof(text), "bird: connect: %s", strerror(-error));
+	if (way->failures == 0)
+		event_say(LOG_ERR, EVENT_BIRD_TROUBLE, NULL, "%s", text);
+	link_set(a, way == &a->command ? APPLY_LINK_AWAY : APPLY_LINK_GREETING,
+		link_count(a, LOSS_FAILED), text);
+	link_retry(a, way, 0);
+}
+
 static void link_connect(struct apply *a, struct apply_way *way, const struct client_ops *ops)
 {
 	int r;
@@ -191,10 +214,7 @@ static void link_connect(struct apply *a, struct apply_way *way, const struct cl
 		     : client_new_socket(&way->client, a->event, a->socket, ops);
 	if (r < 0) {
 		way->client = NULL;
-		if (way->failures == 0)
-			event_say(LOG_ERR, EVENT_BIRD_TROUBLE, NULL, "bird: connect: %s",
-				strerror(-r));
-		link_retry(a, way, 0);
+		link_cannot(a, way, r);
 	}
 }
 
@@ -230,7 +250,7 @@ void apply_link_observed(struct apply *a)
 	a->observed_once = true;
 	a->reading.failures = 0;
 	advise_connected(a->advise, a->reading.client);
-	link_set(a, APPLY_LINK_UP, "");
+	link_set(a, APPLY_LINK_UP, LOSS_NONE, "");
 	apply_become_ready(a, true);
 }
 

@@ -98,6 +98,7 @@ static void put_bird(struct document *d)
 	json_write_string(w, "link", document_link_name(s->link));
 	json_write_string(w, "version", null_if_empty(s->version));
 	json_write_string(w, "error", null_if_empty(s->error));
+	json_write_string(w, "reason", loss_name(s->loss));
 	document_put_time(d, "silent_since", s->silent_since);
 	json_write_string(w, "alarm", null_if_empty(s->alarm));
 	json_write_string(w, "files_error", null_if_empty(s->files_error));

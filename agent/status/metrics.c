@@ -260,6 +260,16 @@ static void put_bird_up(const struct metrics_item *i)
 	put_value(i, bird_is_up(i));
 }
 
+static void put_bird_silent(const struct metrics_item *i)
+{
+	put_value(i, !monotime_is_never(bird(i)->silent_since));
+}
+
+static void put_bird_losses(const struct metrics_item *i)
+{
+	PUT_EACH(i, "reason", loss, LOSS_NONE + 1, LOSSES - 1, loss_name, bird(i)->losses[k]);
+}
+
 static void put_bird_info(const struct metrics_item *i)
 {
 	if (!bird(i)->version[0])
@@ -335,7 +345,7 @@ static const char *const command_names[] = {"disable", "enable", "configure", "c
 
 static void put_bird_commands(const struct metrics_item *i)
 {
-	static const char *const results[] = {"accepted", "refused", "other", "lost"};
+	static const char *const results[] = {"accepted", "refused", "other", "lost", "unsent"};
 
 	for (size_t k = 0; k < APPLY_COMMAND_KINDS; k++) {
 		metrics_labels_clear(i->w);
@@ -650,6 +660,10 @@ static const struct metrics_row {
 	GAUGE("neighbour_want", AGENT, put_neighbour_want,
 		"How much the neighbour wants to shed; 0: nothing. Absent: not fresh."),
 	GAUGE("bird_up", AGENT, put_bird_up, "1: the agent speaks with BIRD."),
+	GAUGE("bird_silent", AGENT, put_bird_silent,
+		"1: BIRD runs and does not answer: what it announces it keeps announcing."),
+	COUNTER("bird_connections_lost", AGENT, put_bird_losses,
+		"Connections to BIRD that ended, and attempts at one that failed, by why."),
 	GAUGE("bird_info", AGENT, put_bird_info, "Always 1; which BIRD was spoken with last."),
 	GAUGE("bird_settled", AGENT, put_bird_settled,
 		"1: what is wanted is true in BIRD and nothing is under way."),

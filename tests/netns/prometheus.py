@@ -155,6 +155,9 @@ def test_bird_away(site):
     site.edges[0].bird.stop()
     eventually(lambda: query(site, "redshank_bird_up") == {(): 0.0}, what="away")
     check(query(site, "redshank_prefix_announced") == {}, "not known", query(site, "redshank_prefix_announced"))
+    check(query(site, "redshank_bird_silent") == {(): 0.0}, "it is away, and does not hang")
+    lost = query(site, 'redshank_bird_connections_lost_total{reason=~"closed|absent"} > 0')
+    check(len(lost) == 2, "how it was lost, and why it is away", lost)
     check(len(query(site, "redshank_prefix_wanted")) == 3, "what is wanted is known")
 
 

@@ -68,6 +68,7 @@ struct fake_bird {
 	unsigned refuse_weight;	     /* refuses only while a fragment has this weight; 0: always */
 	bool mute;		     /* does not answer */
 	bool garbage;		     /* answers with no reply */
+	bool drips;		     /* begins an answer, and never ends it */
 	const char *other_preferred; /* a protocol that holds every prefix, and better */
 	const char *other_exported;  /* one that is exported where ours is not */
 	const char *next_hop;	     /* of a BGP route of every prefix that is not the best */
@@ -329,7 +330,9 @@ static inline void fake_answer(struct fake_bird *f, struct fake_connection *c, c
 		(void)snprintf(f->last, sizeof(f->last), "%s", line);
 	if (f->mute)
 		return;
-	if (f->garbage)
+	if (f->drips)
+		fake_say(c, "0");
+	else if (f->garbage)
 		fake_say(c, "HTTP/1.1 400 Bad Request\n");
 	else if (strcmp(line, "configure") == 0)
 		fake_configure(f, c);

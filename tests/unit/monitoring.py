@@ -70,6 +70,11 @@ CASES = {
         {series("redshank_process_open_fds"): 900, series("redshank_process_max_fds"): 1000}, {},
         [{series("redshank_process_open_fds"): 700, series("redshank_process_max_fds"): 1000}]),
     "RedshankBirdAway": one("redshank_bird_up", "", 0, 1),
+    "RedshankBirdSilent": one("redshank_bird_silent", "", 1, 0),
+    "RedshankBirdLost": Case(
+        {series("redshank_bird_connections_lost_total", 'reason="garbled"'): "0+1x200"}, {"reason": "garbled"},
+        [{series("redshank_bird_connections_lost_total", 'reason="absent"'): "0+1x200"},
+         {series("redshank_bird_connections_lost_total", 'reason="closed"'): "0 1 1 1 2+0x200"}], 1800),
     "RedshankNoSession": Case(
         {series("redshank_bird_sessions"): 2, series("redshank_bird_sessions_established"): 0}, {},
         [{series("redshank_bird_sessions"): 2, series("redshank_bird_sessions_established"): 1},

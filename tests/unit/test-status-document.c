@@ -310,12 +310,15 @@ END_TEST
 START_TEST (unknown_is_null) {
 	json_t *d;
 
-	fake_status = (struct apply_status){
-		.link = APPLY_LINK_AWAY, .error = "no socket", .silent_since = MONOTIME_NEVER};
+	fake_status = (struct apply_status){.link = APPLY_LINK_AWAY,
+		.error = "no socket",
+		.loss = LOSS_ABSENT,
+		.silent_since = MONOTIME_NEVER};
 	fake_observed[0] = (struct apply_observed){.announced = APPLY_UNKNOWN, .exported = -1};
 	d = make();
 	ck_assert_str_eq(json_string_value(BIRD("link")), "away");
 	ck_assert_str_eq(json_string_value(BIRD("error")), "no socket");
+	ck_assert_str_eq(json_string_value(BIRD("reason")), "absent");
 	ck_assert(json_is_null(BIRD("version")));
 	ck_assert(json_is_null(BIRD("alarm")));
 	ck_assert(json_is_null(BIRD("files_error")));

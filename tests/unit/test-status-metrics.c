@@ -198,6 +198,9 @@ START_TEST (unknown_has_no_sample) {
 	EXPECT_FAMILY("bird_sessions", "# TYPE redshank_bird_sessions gauge\n");
 	EXPECT_FAMILY("bird_info", "# TYPE redshank_bird_info gauge\n");
 	EXPECT_FAMILY("bird_up", "# TYPE redshank_bird_up gauge\nredshank_bird_up 0\n");
+	EXPECT_FAMILY("bird_silent", "# TYPE redshank_bird_silent gauge\nredshank_bird_silent 1\n");
+	fake_status.silent_since = MONOTIME_NEVER;
+	EXPECT_FAMILY("bird_silent", "# TYPE redshank_bird_silent gauge\nredshank_bird_silent 0\n");
 	fake_observed[0] = (struct apply_observed){.announced = APPLY_NO, .exported = 0};
 	configured.n_services = 1;
 	EXPECT_FAMILY("prefix_announced",
@@ -205,6 +208,23 @@ START_TEST (unknown_has_no_sample) {
 	EXPECT_FAMILY("prefix_exported",
 		"# TYPE redshank_prefix_exported gauge\nredshank_prefix_exported{" DNS "} 0\n");
 	configured.n_services = 2;
+}
+END_TEST
+
+#define LOST(reason, n) "redshank_bird_connections_lost_total{reason=\"" reason "\"} " n "\n"
+
+/* Every word is there from the start, so that the first loss is an increase. */
+START_TEST (losses_by_why) {
+	static const char all[] = LOST("absent", "2") LOST("refused", "0") LOST("denied", "0")
+		LOST("full", "0") LOST("closed", "0") LOST("silent", "0") LOST("garbled", "0")
+			LOST("too_old", "0") LOST("failed", "3");
+	char expected[1024];
+
+	fake_status.losses[LOSS_ABSENT] = 2;
+	fake_status.losses[LOSS_FAILED] = 3;
+	(void)snprintf(expected, sizeof(expected),
+		"# TYPE redshank_bird_connections_lost_total counter\n%s", all);
+	EXPECT_FAMILY("bird_connections_lost_total", expected);
 }
 END_TEST
 
@@ -500,6 +520,7 @@ int main(void)
 	tcase_add_test(tests, the_loop_and_the_configuration);
 	tcase_add_test(tests, prefixes);
 	tcase_add_test(tests, unknown_has_no_sample);
+	tcase_add_test(tests, losses_by_why);
 	tcase_add_test(tests, checks_are_counted);
 	tcase_add_test(tests, counters_outlive_a_reload);
 	tcase_add_test(tests, warnings_by_code);
