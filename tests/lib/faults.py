@@ -5,6 +5,7 @@ descriptors, with a clock that jumps, a dead service still leaves in time and a 
 """
 
 import contextlib
+import json
 import os
 import select
 import signal
@@ -12,7 +13,7 @@ import subprocess
 import threading
 import time
 
-from lib.promise import DEAD, EVERYTHING, HUNG, MISSING, Span
+from lib.promise import DEAD, DRAINED, EVERYTHING, HUNG, MISSING, Span
 from lib.wait import until
 
 FAULTS = {}
@@ -239,6 +240,42 @@ class Reloads(Fault):
     def end(self):
         self.world.agent.write_config()
         self.world.agent.process.send_signal(signal.SIGHUP)
+
+
+# ---- the operator ----
+
+
+@fault("drains", part="operator", lasts=(0.3, 3.0))
+class Drains(Fault):
+    """Somebody drains a service and takes it back. What the agent has confirmed holds, whatever happens to it; what it
+    did not answer may be done all the same, then or when it can."""
+
+    def begin(self):
+        self.down = self.ledger.down("web", DRAINED)
+        self.sure = self.ask("drain") == 200
+        if not self.sure:
+            self.down.mending = self.down.begin
+
+    def end(self):
+        self.down.mending = self.down.mending or time.time()
+        if not self.undrained():
+            self.world.unfinished.append(lambda: until(self.undrained, 15, "undrained"))
+
+    def undrained(self):
+        code = self.ask("undrain")
+        if code == 409 and self.sure:
+            self.world.unexpected.append("a drain that was confirmed is not known")
+        self.sure = False  # from now on: a try without an answer may have done it
+        if code in (200, 409):
+            self.down.end = time.time()
+        return code in (200, 409)
+
+    def ask(self, command):
+        """The answer's code, or None."""
+        try:
+            return self.world.agent.get(f"/v1/{command}", 1.0, "POST", json.dumps({"name": "web"}))[0]
+        except OSError:
+            return None
 
 
 # ---- BIRD ----

@@ -5,7 +5,7 @@ acted (the agent was dead, BIRD hung), when sessions ended for reasons of their 
 changed BIRD. judge() then goes through the wire's UPDATEs and names each one, and each silence, that breaks a
 promise:
 
-  late      a prefix is announced although its service is down for longer than the promise
+  late      a prefix is announced although its service is down, or drained, for longer than the promise
   wrong     a prefix is withdrawn although its service is up, and nothing else excuses it
   restless  a prefix changed more often than everything that happened gives reason for
 
@@ -18,10 +18,10 @@ from dataclasses import dataclass, field
 
 from lib.wire import ANNOUNCE, CLOSED, NOTIFIED, OPENED, WITHDRAW, normal
 
-DEAD, HUNG, MISSING = "dead", "hung", "missing"
-EVERYTHING = (DEAD, HUNG, MISSING)
+DEAD, HUNG, MISSING, DRAINED = "dead", "hung", "missing", "drained"
+EVERYTHING = (DEAD, HUNG, MISSING, DRAINED)
 # Seconds from the fact to the wire. Hung: interval + timeout + (fall - 1) x timeout, and a second.
-BOUNDS = {DEAD: 1.0, MISSING: 1.0, HUNG: 0.3 + 0.3 + 0.3 + 1.0}
+BOUNDS = {DEAD: 1.0, MISSING: 1.0, DRAINED: 1.0, HUNG: 0.3 + 0.3 + 0.3 + 1.0}
 RECOVERY = 2.5  # from the end of what made it blind: a new agent has looked, or BIRD has read
 SETTLED = 1.0  # from the end of what ended sessions: the router knows
 
