@@ -15,7 +15,6 @@ import ipaddress
 import json
 import os
 import platform
-import random
 import re
 import statistics
 import subprocess
@@ -24,6 +23,7 @@ import time
 
 from lib import birds
 from lib.agentctl import ROOT, build_folder
+from lib.chance import chance
 from lib.crowd import Crowd
 from lib.netns import Cannot
 from lib.services import Nsd, Service
@@ -140,6 +140,7 @@ class Bench:
         self.scenario = scenario
         self.floor_only = floor_only
         self.scrapers = self.crowd = None
+        self.dice = chance()
         feed = FEED_CONFIG if scenario.table else ""
         self.site = Site(edges=1, services=False, bird_extra=feed)
         try:
@@ -229,7 +230,7 @@ class Bench:
         """Nothing is under way, and then a moment that is not in step with the checks."""
         if not self.floor_only:
             self.edge.agent.wait_status(lambda s: s["bird"]["settled"] is True, 20, "settled")
-        time.sleep(random.uniform(0.02, 0.1))
+        time.sleep(self.dice.uniform(0.02, 0.1))
 
     def recover(self):
         since = time.time()

@@ -6,13 +6,13 @@ BIRD, must never announce a withdrawn prefix, and the next agent cleans it up.
 
 import ctypes
 import os
-import random
 import socket
 import struct
 import signal
 import time
 
 from lib.case import check, eventually, main
+from lib.chance import chance
 from lib.site import Site
 
 ROUNDS = 40
@@ -114,9 +114,7 @@ def revived(edge):
 def test_killed(site):
     """Killed at any moment of a rewrite, forty times: BIRD reads what is left, and it is one file."""
     edge = site.edges[0]
-    seed = int(os.environ.get("SEED", time.time()))
-    print(f"seed {seed}")
-    chance = random.Random(seed)
+    dice = chance()
     edge.bird3 = edge.bird.version() >= (3,)
     edge.agent.start()
     begun_all = time.time()
@@ -125,7 +123,7 @@ def test_killed(site):
     for weight in range(200, 200 + ROUNDS):
         edge.agent.config["services"]["many"]["prefixes"] = {p: weight for p in PREFIXES}
         edge.agent.reload()
-        begun, pause = time.monotonic(), chance.uniform(0, 0.012)
+        begun, pause = time.monotonic(), dice.uniform(0, 0.012)
         while time.monotonic() - begun < pause:  # the moment is what this test is about
             pass
         killed(edge)

@@ -5,12 +5,12 @@ By default some of the bytes, by the seed; with REDSHANK_LONG in the environment
 """
 
 import os
-import random
 import signal
 import sys
 import time
 
 from lib.case import SKIPPED
+from lib.chance import chance
 from lib.nemesis import CONVERGENCE, SERVICES, World
 from lib.netns import Cannot
 from lib.promise import Ledger, Span, judge
@@ -59,7 +59,7 @@ def cut(world, path, n, whole):
 
 
 def run():
-    rng = random.Random(int(os.environ.get("REDSHANK_SEED") or 20261130))
+    rng = chance()
     failed = withdrawn = 0
     with World() as world:
         path = os.path.join(world.edge.fragments, f"{CUT}.conf")

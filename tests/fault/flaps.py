@@ -4,11 +4,11 @@ had states, none without a reason, and in the end everything is announced.
 """
 
 import os
-import random
 import threading
 import time
 
 from lib.case import check, eventually, main
+from lib.chance import chance
 from lib.promise import HUNG, Ledger, judge
 from lib.site import Site
 
@@ -73,7 +73,7 @@ def test_flaps(site):
     ledger = Ledger({f"f{n}": [f"198.18.1.{n}/32"] for n in range(len(HALVES))})
     eventually(lambda: announced(site, ledger), 10, "all are announced")
     begun, stop = time.time(), threading.Event()
-    phases = random.Random(int(os.environ.get("REDSHANK_SEED") or 20261130))
+    phases = chance()
     threads = []
     for name, half in zip(names, HALVES):
         time.sleep(phases.uniform(0, INTERVAL))

@@ -6,11 +6,11 @@ By default some of the calls, by the seed; with REDSHANK_LONG in the environment
 """
 
 import os
-import random
 import sys
 import time
 
 from lib.case import SKIPPED
+from lib.chance import chance
 from lib.nemesis import CONVERGENCE, SERVICES, World
 from lib.netns import Cannot
 from lib.promise import DEAD, Ledger, Span, judge
@@ -165,7 +165,7 @@ def sweep(world, path):
 
 
 def run():
-    rng = random.Random(int(os.environ.get("REDSHANK_SEED") or 20261130))
+    rng = chance()
     failed = 0
     with World() as world:
         for path in PATHS:

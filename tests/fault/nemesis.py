@@ -9,11 +9,11 @@ same faults at the same times again. seeds.txt holds rounds that once failed; th
 
 import argparse
 import os
-import random
 import sys
 import time
 
 from lib.case import SKIPPED
+from lib.chance import chance, the_seed
 from lib.faults import FAULTS
 from lib.nemesis import World
 from lib.netns import Cannot
@@ -24,7 +24,7 @@ LIVES = ["nsd-killed", "nsd-hung", "nginx-killed", "nginx-hung", "address-missin
 
 def arguments():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--seed", type=int, default=int(os.environ.get("REDSHANK_SEED") or 20261130))
+    parser.add_argument("--seed", type=int, default=the_seed())
     parser.add_argument("--seconds", type=float, default=float(os.environ.get("REDSHANK_NEMESIS") or 60))
     parser.add_argument("--round", type=int)
     parser.add_argument("--only")
@@ -76,7 +76,7 @@ def rounds(args, plain):
         if set(names) <= set(faults(plain)):
             yield seed, number, names
     names = [name for name in faults(plain) if not plain or FAULTS[name].plain or args.plain]
-    for number, name in enumerate(random.Random(args.seed).sample(names, len(names))):
+    for number, name in enumerate(chance(seed=args.seed).sample(names, len(names))):
         yield args.seed, -1 - number, [name]
     number = 0
     while True:
@@ -92,8 +92,8 @@ def run(args, plain, seconds):
         for seed, number, names in rounds(args, plain):
             if time.monotonic() - begun > seconds and not (args.round is not None and not args.only):
                 break
-            rng = random.Random(f"{seed}/{number}")
-            names = names or choose(random.Random(f"{seed}/{number}/faults"), plain)
+            rng = chance(number, seed=seed)
+            names = names or choose(chance(number, "faults", seed=seed), plain)
             took, broken = world.round(names, rng)
             done += 1
             label = f"{seed}/{number} {' + '.join(names)}"

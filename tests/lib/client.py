@@ -5,7 +5,7 @@ test can say where queries went and how many were lost.
 """
 
 import http.client
-import random
+import os
 import selectors
 import socket
 import struct
@@ -43,7 +43,7 @@ def _socket(address, kind):
 
 def ask(address, timeout=1.0):
     """Asks once, from the calling thread's namespace. The serving edge's name, or None."""
-    number = random.randrange(65536)
+    number = int.from_bytes(os.urandom(2), "big")
     with _socket(address, socket.SOCK_DGRAM) as sock:
         sock.settimeout(timeout)
         sock.connect((address, 53))

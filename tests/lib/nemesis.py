@@ -1,7 +1,7 @@
 """The world that the breaking test breaks: a site of one edge, whose agent somebody restarts as systemd would.
 
     with World(seed) as world:
-        world.round(["bird-killed", "nsd-killed"], random.Random("seed/1"))
+        world.round(["bird-killed", "nsd-killed"], chance(1))
 
 A round begins with everything announced, lets each fault begin and end at times of its own, and is over when
 all is announced again; how long that took after the last end is the convergence. Then the wire is judged.

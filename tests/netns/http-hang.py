@@ -5,11 +5,11 @@ check's interval the stop falls. A machine that is busy adds its own time: the m
 bound, every single one to the bound and a quarter of a second.
 """
 
-import random
 import statistics
 import time
 
 from lib.case import check, eventually, main
+from lib.chance import chance
 from lib.site import Site
 from lib.web import page
 
@@ -39,7 +39,7 @@ def make_site():
 def test_fifty_hangs(site):
     """Fifty stops at random moments: withdrawn within the bound, and back after each."""
     edge = site.edges[0]
-    dice = random.Random(50)
+    dice = chance()
     took = []
     for _ in range(ROUNDS):
         moment = time.monotonic() + dice.uniform(0, INTERVAL)

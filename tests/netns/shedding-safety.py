@@ -8,10 +8,10 @@ agents, BIRDs, certificates and deaths are real. tests/run --long freezes receiv
 
 import json
 import os
-import random
 import time
 
 from lib.case import check, eventually, main
+from lib.chance import chance
 from lib.neighbours import Authority, Node
 from lib.shedsite import Neighbours, history, lowest, told, touch, wait_started
 from lib.site import Site
@@ -136,12 +136,12 @@ def test_a_promise_is_kept(site):
 
 def test_a_receiver_freezes(site):
     """A receiver freezes in the middle of a grant: what was shed returns before anybody counts on its promise."""
-    rounds = 6 if LONG else 1
+    rounds, dice = 6 if LONG else 1, chance()
     for n in range(rounds):
         edge, receiver = site.edges[(n + 2) % 4], site.edges[(n + 3) % 4]
         began = time.time()
         busy(edge, 96)
-        at = began + random.uniform(3.0, 5.5) if n else float("inf")  # first, as soon as it has left on the promise
+        at = began + dice.uniform(3.0, 5.5) if n else float("inf")  # first, as soon as it has left on the promise
         eventually(lambda: time.time() >= at or sheds(site, began), 25, f"{edge.name} sheds")
         receiver.agent.process.freeze()
         frozen = time.time()

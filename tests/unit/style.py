@@ -13,6 +13,7 @@
   8. No two decisions, and no two invariants, have one number.
   9. README.md leads to every page of docs/.
   10. docs/design.md names every file of agent/ itself and of agent/core: who looks for something begins there.
+  11. Chance in the tests' Python comes from lib/chance.py, which has a seed and says it: a red run is red again.
 
 usage: style.py ROOT
 """
@@ -29,6 +30,7 @@ LINK = re.compile(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)")
 UNSET = re.compile(r"^\s+_cleanup_\w*(\([^)]*\))?_?\s[^=;(]*;")
 TOP_LEVEL = {"agent", "probes", "bird-templates", "systemd", "tests", "docs", "build", "CMakeLists.txt",
              "CMakePresets.json", "README.md", "NEWS.md", "LICENSE"}
+CHANCE = re.compile(r"^\s*(?:import|from) random\b|(?<![\w.])random\.\w|environ\b.*\bREDSHANK_SEED\b|environ\b.*[\"']SEED\b")
 LINES_OF_FILE, LINES_OF_FUNCTION = 900, 90
 
 problems = []
@@ -101,6 +103,8 @@ def main():
             if found and found.group(1) in defined:
                 complain(path, number, f"{found.group(1)} is defined a second time")
             defined.update(found.groups() if found else ())
+            if CHANCE.search(line) and path.name != "chance.py":
+                complain(path, number, f"chance without lib/chance.py: {line.strip()}")
     for path in [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]:
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
             for link in LINK.findall(line):
