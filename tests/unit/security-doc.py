@@ -11,6 +11,9 @@ import re
 import sys
 
 ROOT = pathlib.Path(sys.argv[1])
+sys.path.insert(0, str(ROOT / "tests"))
+from lib import claims  # noqa: E402
+
 PAGE = (ROOT / "docs" / "security.md").read_text(encoding="utf-8")
 WHOLE = ("systemd/security.py", "systemd/reboot.py", "netns/discreet.py")  # all their tests are claims
 NO_CLAIMS = ("test_start", "test_before", "test_undrained", "test_reasons", "test_crash")
@@ -18,21 +21,11 @@ NO_CLAIMS = ("test_start", "test_before", "test_undrained", "test_reasons", "tes
 problems = []
 
 
-def functions(path):
-    text = (ROOT / "tests" / path).read_text(encoding="utf-8")
-    pattern = r"^START_TEST \((\w+)\)" if path.endswith(".c") else r"^def (test_\w+)\("
-    return re.findall(pattern, text, re.M)
-
-
 def check_tests():
-    named = re.findall(r"\b((?:unit|netns|systemd|scenario|fault|cases)/[\w.-]+\.(?:py|c)):(\w+)", PAGE)
-    for path, name in named:
-        if not (ROOT / "tests" / path).exists():
-            problems.append(f"{path}: no such test")
-        elif name not in functions(path):
-            problems.append(f"{path}: {name} is none of its tests")
+    named = claims.placed(PAGE)
+    problems.extend(claims.missing(ROOT, PAGE))
     for path in WHOLE:
-        for name in functions(path):
+        for name in claims.functions(ROOT, path):
             if name not in NO_CLAIMS and (path, name) not in named:
                 problems.append(f"{path}: {name} is not named in docs/security.md")
     return len(named)
@@ -55,15 +48,9 @@ def check_bounds():
 
 
 def check_rows():
-    """The last cell of each row of a table "held by" names a test."""
-    held = False
-    for line in PAGE.splitlines():
-        if line.startswith("|") and line.rstrip(" |").endswith("held by"):
-            held = True
-        elif not line.startswith("|"):
-            held = False
-        elif held and not line.startswith("| ---") and not re.search(r"\.(?:py|c):\w+", line.split("|")[-2]):
-            problems.append(f"no test holds: {line[:80]}")
+    for cells in claims.rows(PAGE):
+        if not claims.placed(cells[-1]):
+            problems.append(f"no test holds: {' | '.join(cells)[:80]}")
 
 
 tests, bounds = check_tests(), check_bounds()
