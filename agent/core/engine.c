@@ -200,17 +200,28 @@ void engine_found(struct engine *e, size_t service, size_t prefix, enum prefix_w
 	if (p->decided)
 		return;
 	p->found = found;
+	p->found_well = found != PREFIX_WANTED_WITHDRAW;
 	p->held = found;
 	p->view.wanted = found;
 }
 
 /* What a check counts as before it has spoken: the service was announced, so it was well. */
-static bool service_was_announced(const struct inventory_service *s)
+static bool service_was_well(const struct inventory_service *s)
 {
 	for (size_t i = 0; i < s->n_prefixes; i++)
-		if (s->prefixes[i].found != PREFIX_WANTED_WITHDRAW)
+		if (s->prefixes[i].found_well)
 			return true;
 	return false;
+}
+
+/* The first decision knows the operators' words. Where they force the prefix, BIRD was found doing
+ * what they wanted, and that is no sign of health. */
+static void prefix_doubt_found(struct inventory_prefix *p)
+{
+	if (p->decided || p->word != PREFIX_WORD_FORCED)
+		return;
+	p->found = p->held = PREFIX_WANTED_WITHDRAW;
+	p->found_well = false;
 }
 
 void engine_check_spoke(struct engine *e, size_t service, size_t check, enum check_outcome outcome,
@@ -219,7 +230,7 @@ void engine_check_spoke(struct engine *e, size_t service, size_t check, enum che
 	struct inventory_service *s = engine_service(e, service);
 	struct check *c = service_check(s, check);
 	bool dead = c->dead, undecided = check_is_undecided(c), turned;
-	bool prior = c->state == CHECK_STATE_PENDING && service_was_announced(s);
+	bool prior = c->state == CHECK_STATE_PENDING && service_was_well(s);
 	struct engine_transition transition = {
 		.kind = ENGINE_TRANSITION_CHECK,
 		.service = service,
@@ -291,7 +302,7 @@ static void engine_judge_all(struct engine *e)
 void engine_spread(struct engine *e, uint64_t delay_ms, struct monotime now)
 {
 	for (size_t i = 0; i < e->inventory.n_services; i++)
-		if (service_was_announced(engine_service(e, i)))
+		if (service_was_well(engine_service(e, i)))
 			return;
 	e->spread = monotime_add_ms(now, delay_ms);
 	engine_judge_all(e);
@@ -504,6 +515,7 @@ static bool engine_judge_prefix(
 	struct prefix_verdict verdict;
 	bool changed;
 
+	prefix_doubt_found(p);
 	prefix_ramp(e, s, p, now);
 	facts = prefix_gather(e, s, p, e->stopping || p->word == PREFIX_WORD_DRAINED, now);
 	verdict = prefix_decide(&facts);

@@ -120,7 +120,8 @@ bool engine_change_drops(
 /* The same of all prefixes, for guard_refuses(). */
 struct guard_count engine_change_count(const struct engine *e, const struct engine_change *change);
 
-/* What BIRD was found doing before the first decision about this prefix; ignored after it. */
+/* What BIRD was found doing before the first decision about this prefix; ignored after it. Tell the
+ * operators' words before that decision, too: what one of them forces is no sign of health. */
 void engine_found(struct engine *e, size_t service, size_t prefix, enum prefix_wanted found);
 
 /*

@@ -235,6 +235,19 @@ static bool carry_over_check(
 	return true;
 }
 
+/* Rules 0 and 1: what is wanted says nothing of the service's health. */
+static bool is_by_word(const struct engine_prefix *view)
+{
+	return prefix_reason_rule(view->reason) <= 1;
+}
+
+/* Until its service's checks have spoken, it is what it is now. */
+static void find_anew(struct inventory_prefix *p)
+{
+	p->found = is_by_word(&p->view) ? p->held : p->view.wanted;
+	p->found_well = p->held != PREFIX_WANTED_WITHDRAW;
+}
+
 static void carry_over_prefix(const struct inventory_service *s, struct inventory_prefix *p,
 	bool asked_anew, const struct inventory *last)
 {
@@ -246,6 +259,7 @@ static void carry_over_prefix(const struct inventory_service *s, struct inventor
 	old = &entry->service->prefixes[entry->index];
 	p->decided = old->decided;
 	p->found = old->found;
+	p->found_well = old->found_well;
 	p->held = old->held;
 	p->word = old->word;
 	p->address = old->address;
@@ -257,7 +271,7 @@ static void carry_over_prefix(const struct inventory_service *s, struct inventor
 	p->ramp_started = old->ramp_started;
 	p->view = old->view;
 	if (asked_anew || strcmp(entry->service->name, s->name) != 0)
-		p->found = p->view.wanted;
+		find_anew(p);
 }
 
 static void carry_over_service(struct inventory_service *s, const struct inventory *last)

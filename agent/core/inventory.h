@@ -11,8 +11,9 @@
 struct inventory_prefix {
 	char *name;
 	bool address_check;
-	bool decided; /* once: what BIRD was found doing comes too late after that */
-	enum prefix_wanted found;
+	bool decided;		  /* once: what BIRD was found doing comes too late after that */
+	enum prefix_wanted found; /* without what an operator's word made of it */
+	bool found_well; /* by the rules, which neither a word nor a shed speaks for or against */
 	enum prefix_wanted held; /* what the rules came to last without the operator's word */
 	enum prefix_word word;
 	enum prefix_address address;
@@ -93,7 +94,8 @@ bool inventory_has_prefix(const struct inventory *inventory, const char *name);
  *  - a prefix keeps all of its state, in whatever service it is now;
  *  - where that service has a check which has to be asked anew, or is another one than before, what
  *    is wanted of the prefix now counts as what BIRD was found doing: it stays until the checks of
- *    the new configuration have spoken.
+ *    the new configuration have spoken. Where an operator's word made it that, what the rules made
+ *    of it counts instead; and for the checks, the same where it is shed.
  */
 void inventory_carry_over(struct inventory *next, const struct inventory *last);
 

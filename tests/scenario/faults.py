@@ -15,7 +15,7 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
-SEQUENCES = os.environ.get("REDSHANK_FAULT_SEQUENCES", "5000")
+SEQUENCES = os.environ.get("REDSHANK_FAULT_SEQUENCES", "20000")
 DEADLINE_S = 60
 STORY_DEADLINE_S = 20
 JOBS = 2

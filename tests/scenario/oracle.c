@@ -450,6 +450,15 @@ static void begin_leave(
 	p->leaving = leaves;
 }
 
+/* Announced by force when the agent came: nobody knows what it would have been. */
+static void find_by_force(struct oracle_prefix *p)
+{
+	if (p->decided || p->word != PREFIX_WORD_FORCED)
+		return;
+	p->found = p->natural = PREFIX_WANTED_WITHDRAW;
+	p->well = false;
+}
+
 /* What the decision sees before it decides. */
 static void pass_to(struct oracle *o, struct monotime now)
 {
@@ -468,6 +477,7 @@ static void pass_to(struct oracle *o, struct monotime now)
 		if (o->stopping && s->keep_on_stop)
 			continue;
 		for (size_t k = 0; k < s->n_prefixes; k++) {
+			find_by_force(&s->prefixes[k]);
 			step_ramp(o, s, &s->prefixes[k]);
 			begin_leave(o, s, &s->prefixes[k]);
 		}
@@ -668,6 +678,13 @@ static bool carry_checks(
 	return anew;
 }
 
+/* What is announced or out because somebody said so, or because the agent ends. */
+static bool is_somebodys_will(const struct oracle_prefix *p)
+{
+	return p->last.reason == PREFIX_REASON_DRAINED || p->last.reason == PREFIX_REASON_FORCED ||
+	       p->last.reason == PREFIX_REASON_STOPPING;
+}
+
 static void carry_prefix(struct oracle_prefix *p, const struct oracle_service *s, bool anew,
 	const struct oracle *last, struct monotime now)
 {
@@ -697,8 +714,10 @@ static void carry_prefix(struct oracle_prefix *p, const struct oracle_service *s
 		fresh.weight = p->weight;
 		fresh.last_resort = p->last_resort;
 		fresh.weight_of_word = p->weight_of_word;
-		if (anew || !same_text(old_service->name, s->name))
-			fresh.found = old->last.wanted;
+		if (anew || !same_text(old_service->name, s->name)) {
+			fresh.found = is_somebodys_will(old) ? old->natural : old->last.wanted;
+			fresh.well = old->natural != PREFIX_WANTED_WITHDRAW;
+		}
 	}
 	*p = fresh;
 }
@@ -740,15 +759,26 @@ void oracle_found(struct oracle *o, size_t service, size_t prefix, enum prefix_w
 	if (p->decided)
 		return;
 	p->found = p->natural = p->last.wanted = p->told = found;
+	p->well = found != PREFIX_WANTED_WITHDRAW;
 }
 
 void oracle_spread(struct oracle *o, uint64_t delay_ms, struct monotime now)
 {
 	for (size_t i = 0; i < o->n_services; i++)
 		for (size_t k = 0; k < o->services[i].n_prefixes; k++)
-			if (o->services[i].prefixes[k].found != PREFIX_WANTED_WITHDRAW)
+			if (o->services[i].prefixes[k].well)
 				return;
 	o->spread = monotime_add_ms(now, delay_ms);
+}
+
+void oracle_hurry(struct oracle *o, struct monotime now)
+{
+	for (size_t i = 0; i < o->n_services; i++)
+		for (size_t k = 0; k < o->services[i].n_prefixes; k++) {
+			struct oracle_prefix *p = &o->services[i].prefixes[k];
+
+			p->leave_ends = monotime_min(p->leave_ends, now);
+		}
 }
 
 void oracle_permit(struct oracle *o, size_t service, size_t prefix)
@@ -767,7 +797,7 @@ void oracle_check_spoke(struct oracle *o, size_t service, size_t check, enum che
 	if (expected_state(c) == CHECK_STATE_PENDING) {
 		c->prior = false;
 		for (size_t i = 0; i < s->n_prefixes; i++)
-			if (s->prefixes[i].found != PREFIX_WANTED_WITHDRAW)
+			if (s->prefixes[i].well)
 				c->prior = true;
 	}
 	c->outcomes[c->n_outcomes++] = outcome;

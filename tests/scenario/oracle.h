@@ -31,6 +31,7 @@ struct oracle_prefix {
 	enum prefix_word word;
 	enum prefix_address address;
 	enum prefix_wanted found;
+	bool well;		    /* what its checks count as before they speak */
 	enum prefix_wanted natural; /* by the rules without words: as last seen, or frozen so */
 	bool decided;
 	bool last_resort;
@@ -84,6 +85,8 @@ void oracle_configure(struct oracle *o, const struct oracle *next, struct monoti
 void oracle_found(struct oracle *o, size_t service, size_t prefix, enum prefix_wanted found);
 /* The start's spread, where nothing was found announced. */
 void oracle_spread(struct oracle *o, uint64_t delay_ms, struct monotime now);
+/* What leaves gently does so at once. */
+void oracle_hurry(struct oracle *o, struct monotime now);
 void oracle_permit(struct oracle *o, size_t service, size_t prefix);
 void oracle_check_spoke(struct oracle *o, size_t service, size_t check, enum check_outcome outcome);
 

@@ -537,6 +537,16 @@ static void stop(struct world *w, unsigned service)
 		engine_stop(w->twin);
 }
 
+/* As the second signal does. */
+static void hurry(struct world *w)
+{
+	property_trace("%8llu hurry\n", (unsigned long long)w->now.us);
+	oracle_hurry(&w->oracle, w->now);
+	engine_hurry(w->engine, w->now);
+	if (w->twin)
+		engine_hurry(w->twin, w->now);
+}
+
 static void freeze(struct world *w)
 {
 	w->oracle.frozen = !w->oracle.frozen;
@@ -577,6 +587,8 @@ static void tell_fact(struct world *w)
 	case 0:
 		if (chance(w, 15))
 			stop(w, service);
+		else if (chance(w, 50))
+			hurry(w);
 		break;
 	case 1:
 		find(w, service, 50);
@@ -614,6 +626,7 @@ static void spread(struct world *w)
 static void begin(struct world *w)
 {
 	static struct oracle first;
+	bool words = chance(w, 10);
 
 	memset(&first, 0, sizeof(first));
 	first.coalesce_ms = pick(w, 3) * 100;
@@ -626,6 +639,10 @@ static void begin(struct world *w)
 		find(w, i, chance(w, 70) ? 70 : 0);
 	if (chance(w, 30))
 		spread(w);
+	/* Words outlive the agent: they are told after what was found. */
+	for (unsigned i = 0; i < w->oracle.n_services && words; i++)
+		for (unsigned k = 0; k < w->oracle.services[i].n_prefixes; k++)
+			tell_word(w, i, k, (enum prefix_word)pick(w, 3));
 	decide(w);
 }
 
