@@ -69,7 +69,11 @@ class Bench:
     """Compiles the tests and core once; a fault costs one file and one link."""
 
     PROGRAMS = {
-        "engine": ["tests/scenario/property-engine.c", "tests/scenario/oracle.c"],
+        "engine": [
+            "tests/scenario/property-engine.c",
+            "tests/scenario/oracle.c",
+            "tests/scenario/oracle-facts.c",
+        ],
         "plan": ["tests/scenario/property-plan.c"],
         "repair": ["tests/scenario/property-repair.c"],
     }
