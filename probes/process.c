@@ -525,7 +525,8 @@ static void look_for_name(struct probe *p, struct finding *f)
 	else if (st->n_held == 0)
 		find(f, CHECK_OUTCOME_GONE, "no process is named %s", s->executable);
 	else
-		find(f, CHECK_OUTCOME_BAD, "%zu of %lld processes named %s", st->n_held,
+		/* As their deaths would have said: who was there then and who came later agree. */
+		find(f, CHECK_OUTCOME_GONE, "%zu of %lld processes named %s", st->n_held,
 			(long long)s->count, s->executable);
 }
 
