@@ -52,6 +52,7 @@ struct repairs {
 struct repairs_change {
 	struct repair_item **items; /* NULL: none, or the old one's */
 	size_t *old;		    /* index of the service that was called so, or SIZE_MAX */
+	bool *same;		    /* the same checks trigger there */
 	size_t n;
 };
 
@@ -120,15 +121,25 @@ static struct repair_item *item_new(const struct config_service *service)
 	return TAKE_PTR(item);
 }
 
-/* The same unit, settings and checks: what is under way goes on. */
+/* The same unit and settings: what is under way goes on, where the same checks trigger. */
 static bool item_same(const struct repair_item *a, const struct repair_item *b)
 {
 	const struct repair_settings *x = &a->repair.settings, *y = &b->repair.settings;
 
 	return strcmp(a->unit, b->unit) == 0 && x->delay_ms == y->delay_ms &&
-	       x->per_ms == y->per_ms && x->limit == y->limit && x->settle_ms == y->settle_ms &&
-	       a->n_checks == b->n_checks &&
-	       memcmp(a->triggers, b->triggers, a->n_checks * sizeof(*a->triggers)) == 0;
+	       x->per_ms == y->per_ms && x->limit == y->limit && x->settle_ms == y->settle_ms;
+}
+
+/* By their names, wherever they stand. */
+static bool triggers_same(const struct config_restart *a, const struct config_restart *b)
+{
+	for (size_t i = 0; i < a->checks.n; i++)
+		if (!is_trigger(b, a->checks.items[i]))
+			return false;
+	for (size_t i = 0; i < b->checks.n; i++)
+		if (!is_trigger(a, b->checks.items[i]))
+			return false;
+	return true;
 }
 
 static const struct config_service *item_service(const struct repair_item *item)
@@ -480,6 +491,7 @@ void repairs_change_free(struct repairs_change *change)
 		item_free(change->items[i]);
 	free(change->items);
 	free(change->old);
+	free(change->same);
 	free(change);
 }
 
@@ -501,7 +513,8 @@ int repairs_prepare(
 		return -ENOMEM;
 	change->items = calloc(config->n_services + 1, sizeof(struct repair_item *));
 	change->old = calloc(config->n_services + 1, sizeof(*change->old));
-	if (!change->items || !change->old)
+	change->same = calloc(config->n_services + 1, sizeof(*change->same));
+	if (!change->items || !change->old || !change->same)
 		return -ENOMEM;
 	for (size_t i = 0; i < config->n_services; i++) {
 		change->n = i + 1;
@@ -512,24 +525,36 @@ int repairs_prepare(
 		if (!change->items[i])
 			return -ENOMEM;
 		change->old[i] = find_old(r, config->services[i].name);
+		if (change->old[i] != SIZE_MAX)
+			change->same[i] =
+				triggers_same(item_service(r->items[change->old[i]])->restart,
+					config->services[i].restart);
 	}
 	*ret = TAKE_PTR(change);
 	return 0;
 }
 
-/* The old item where it is the same, else the new one with what the old one has behind it. */
-static struct repair_item *item_choose(struct repair_item *new, struct repair_item **old)
+/* The old item where it is the same, else the new one with what the old one has behind it: of
+ * another unit nothing counts. */
+static struct repair_item *item_choose(
+	struct repair_item *new, struct repair_item **old, bool same_triggers)
 {
 	struct repair_item *item = *old;
 
-	if (item_same(item, new)) {
+	if (same_triggers && item_same(item, new)) {
+		bool *triggers = item->triggers;
+
+		item->triggers = new->triggers;
+		item->n_checks = new->n_checks;
+		new->triggers = triggers;
 		*old = NULL;
 		item_free(new);
 		return item;
 	}
-	if (strcmp(item->unit, new->unit) == 0)
+	if (strcmp(item->unit, new->unit) == 0) {
 		repair_adopt(&new->repair, &item->repair, clock_monotime());
-	memcpy(new->results, item->results, sizeof(new->results));
+		memcpy(new->results, item->results, sizeof(new->results));
+	}
 	return new;
 }
 
@@ -541,7 +566,8 @@ void repairs_commit(struct repairs *r, const struct config *config, struct repai
 		if (!change->items[i])
 			continue;
 		if (change->old[i] != SIZE_MAX)
-			change->items[i] = item_choose(change->items[i], &r->items[change->old[i]]);
+			change->items[i] = item_choose(
+				change->items[i], &r->items[change->old[i]], change->same[i]);
 		change->items[i]->service = i;
 		change->items[i]->repairs = r;
 		any = true;

@@ -144,11 +144,12 @@ static uint64_t larger(uint64_t a, uint64_t b)
 static uint64_t pause_ms(const struct repair *r)
 {
 	uint64_t ms = larger(r->settings.delay_ms, REPAIR_PAUSE_MIN_MS);
+	uint64_t most = larger(r->settings.delay_ms, REPAIR_PAUSE_MAX_MS);
 
-	for (unsigned i = 0; i < r->episode && ms < REPAIR_PAUSE_MAX_MS; i++)
+	for (unsigned i = 0; i < r->episode && ms < most; i++)
 		ms *= 2;
-	if (ms > REPAIR_PAUSE_MAX_MS)
-		ms = REPAIR_PAUSE_MAX_MS;
+	if (ms > most)
+		ms = most;
 	return larger(ms, r->settings.settle_ms);
 }
 

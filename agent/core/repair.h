@@ -7,8 +7,8 @@
  * An episode begins when a check that triggers is down, and ends when none is. In it: wait `delay`,
  * ask systemd what the unit does, start or restart it where that is for us to do, wait a pause, and
  * so on. The n-th pause is `delay` (at least REPAIR_PAUSE_MIN_MS) doubled n times, at most
- * REPAIR_PAUSE_MAX_MS, and never shorter than `settle_ms`, which the checks need to rise after a
- * restart that helped. At most `limit` attempts begin within any `per`.
+ * REPAIR_PAUSE_MAX_MS, and never shorter than `delay`, nor than `settle_ms`, which the checks need
+ * to rise after a restart that helped. At most `limit` attempts begin within any `per`.
  *
  * The unit is asked before each attempt, so that what somebody did meanwhile counts: a unit that
  * was stopped on purpose, that systemd is about to start itself, or that does not exist, is not

@@ -54,6 +54,7 @@ static uint64_t least_pause_ms(const struct world *w)
 	for (unsigned i = 0; i < w->in_episode && ms < 300000; i++)
 		ms *= 2;
 	ms = ms < 300000 ? ms : 300000;
+	ms = ms > s->delay_ms ? ms : s->delay_ms;
 	return ms > s->settle_ms ? ms : s->settle_ms;
 }
 
@@ -230,6 +231,7 @@ static void settle(struct world *w)
 
 static uint64_t sequence(uint64_t seed)
 {
+	static const unsigned delays[] = {1, 5000, 3600001};
 	static struct world w;
 	struct repair_settings settings;
 
@@ -238,7 +240,7 @@ static uint64_t sequence(uint64_t seed)
 	w.now = (struct monotime){1000000};
 	w.ended = MONOTIME_NEVER;
 	settings = (struct repair_settings){
-		.delay_ms = chance(&w, 30) ? 0 : pick(&w, 5000),
+		.delay_ms = pick(&w, delays[pick(&w, 3)]),
 		.per_ms = 1000 + pick(&w, 100000),
 		.limit = 1 + pick(&w, 4),
 		.settle_ms = chance(&w, 30) ? 0 : pick(&w, 20000),

@@ -16,20 +16,20 @@ static struct engine *engine;
 static struct config *config;
 static struct repairs *repairs;
 
-#define CHECKS                                                                                   \
-	"\"checks\": {\"process\": {\"type\": \"process\", \"unit\": \"nsd.service\", "          \
-	"\"interval\": \"10ms\", \"fast_interval\": \"10ms\", \"timeout\": \"10ms\", \"rise\": " \
-	"1}}"
+#define CHECK(name)                                                                       \
+	"\"" name "\": {\"type\": \"process\", \"unit\": \"nsd.service\", \"interval\": " \
+	"\"10ms\", \"fast_interval\": \"10ms\", \"timeout\": \"10ms\", \"rise\": 1}"
+
+static const char *checks = CHECK("process");
 
 static struct config *load(const char *restart)
 {
 	char text[4096];
 
-	ck_assert_int_lt(
-		snprintf(text, sizeof(text),
-			"{\"services\": {\"dns\": {\"prefixes\": {\"192.0.2.53/32\": 1}, " CHECKS
-			"%s%s}}}\n",
-			restart ? ", \"restart\": " : "", restart ? restart : ""),
+	ck_assert_int_lt(snprintf(text, sizeof(text),
+				 "{\"services\": {\"dns\": {\"prefixes\": {\"192.0.2.53/32\": 1}, "
+				 "\"checks\": {%s}%s%s}}}\n",
+				 checks, restart ? ", \"restart\": " : "", restart ? restart : ""),
 		(int)sizeof(text));
 	return loaded_config(text);
 }
@@ -49,6 +49,7 @@ static void setup_with(const char *restart)
 static void setup(void)
 {
 	log_init(LOG_CRIT, true);
+	checks = CHECK("process");
 	ck_assert_int_ge(sd_event_new(&event), 0);
 	fake_init(&fake);
 	fake.units[0] = (struct fake_unit){
@@ -305,6 +306,67 @@ START_TEST (a_reload_in_the_middle) {
 }
 END_TEST
 
+START_TEST (another_unit_begins_anew) {
+	connect_bus();
+	speak(CHECK_OUTCOME_GONE);
+	ck_assert(LOOP_UNTIL(event, fake.started == 1, 3000));
+	LOOP_FOR(event, 50);
+	fake_end_job(&fake, "failed");
+	ck_assert(LOOP_UNTIL(event, is_in(REPAIR_STATE_WAITING), 3000));
+	reload("{\"unit\": \"unbound.service\", \"delay\": \"1h\", \"limit\": 2, \"per\": \"1h\"}");
+	ck_assert_str_eq(view().unit, "unbound.service");
+	for (int i = 0; i < REPAIR_N_RESULTS; i++)
+		ck_assert_uint_eq(view().results[i], 0);
+	ck_assert_int_eq(view().repair->last_result, REPAIR_RESULT_NONE);
+	ck_assert_uint_eq(repair_attempts(view().repair, clock_monotime()), 0);
+}
+END_TEST
+
+#define RESTART_OF(check)                                   \
+	"{\"unit\": \"nsd.service\", \"checks\": [\"" check \
+	"\"], \"delay\": \"0ms\", \"limit\": 2, "           \
+	"\"per\": \"1h\"}"
+
+static void until_restarting(void)
+{
+	checks = CHECK("process") ", " CHECK("answers");
+	reload(RESTART_OF("process"));
+	connect_bus();
+	speak(CHECK_OUTCOME_GONE);
+	ck_assert(LOOP_UNTIL(event, fake.started == 1, 3000));
+	ck_assert(LOOP_UNTIL(event, is_in(REPAIR_STATE_RESTARTING), 1000));
+	LOOP_FOR(event, 50);
+}
+
+/* A check is its name, not its place: the job is still ours, and what it waits for is the check
+ * that has moved. */
+START_TEST (a_check_that_moved_triggers_on) {
+	until_restarting();
+	checks = CHECK("answers") ", " CHECK("process");
+	reload(RESTART_OF("process"));
+	ck_assert(is_in(REPAIR_STATE_RESTARTING));
+	fake_end_job(&fake, "done");
+	ck_assert(LOOP_UNTIL(event, is_in(REPAIR_STATE_WAITING), 3000));
+	ck_assert_uint_eq(view().results[REPAIR_RESULT_DONE], 1);
+	speak(CHECK_OUTCOME_GOOD); /* the first is another one now */
+	ck_assert(is_in(REPAIR_STATE_WAITING));
+	engine_check_spoke(engine, 0, 1, CHECK_OUTCOME_GOOD, clock_monotime());
+	repairs_look(repairs);
+	ck_assert(is_in(REPAIR_STATE_IDLE));
+}
+END_TEST
+
+START_TEST (another_check_in_its_place_is_another) {
+	until_restarting();
+	checks = CHECK("answers") ", " CHECK("process");
+	reload(RESTART_OF("answers"));
+	ck_assert(is_in(REPAIR_STATE_IDLE)); /* it has not spoken */
+	ck_assert_uint_eq(repair_attempts(view().repair, clock_monotime()), 1);
+	speak(CHECK_OUTCOME_GONE);
+	ck_assert(is_in(REPAIR_STATE_WAITING) || is_in(REPAIR_STATE_ASKING));
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("agent-repair");
@@ -323,6 +385,9 @@ int main(void)
 	tcase_add_test(tc, without_a_bus);
 	tcase_add_test(tc, a_leaving_agent_begins_nothing);
 	tcase_add_test(tc, a_reload_in_the_middle);
+	tcase_add_test(tc, another_unit_begins_anew);
+	tcase_add_test(tc, a_check_that_moved_triggers_on);
+	tcase_add_test(tc, another_check_in_its_place_is_another);
 	suite_add_tcase(suite, tc);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_NORMAL);

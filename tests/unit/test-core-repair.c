@@ -221,6 +221,25 @@ START_TEST (pauses_grow_to_a_bound) {
 }
 END_TEST
 
+/* Who asked to be patient gets no hurry from the bound. */
+START_TEST (no_pause_is_shorter_than_the_delay) {
+	const struct repair_settings settings = {
+		.delay_ms = 3600000, .per_ms = 24 * 3600000, .limit = 100, .settle_ms = 0};
+
+	repair_done_with(&repair);
+	ck_assert_int_eq(repair_init(&repair, &settings, now), 0);
+	ck_assert_int_eq(down(), REPAIR_DO_NOTHING);
+	for (unsigned i = 0; i < 3; i++) {
+		ck_assert_uint_eq(due_ms(), 3600000);
+		pass(due_ms());
+		ck_assert_int_eq(down(), REPAIR_DO_ASK);
+		ck_assert_int_eq(
+			repair_found(&repair, REPAIR_UNIT_FAILED, 0, now), REPAIR_DO_START);
+		repair_done(&repair, REPAIR_RESULT_FAILED, now);
+	}
+}
+END_TEST
+
 START_TEST (no_more_than_the_limit) {
 	begin();
 	for (unsigned i = 0; i < LIMIT; i++) {
@@ -398,6 +417,7 @@ int main(void)
 	tcase_add_test(tc, triggers);
 	tcase_add_test(tc, waits_asks_starts_and_rests);
 	tcase_add_test(tc, pauses_grow_to_a_bound);
+	tcase_add_test(tc, no_pause_is_shorter_than_the_delay);
 	tcase_add_test(tc, no_more_than_the_limit);
 	tcase_add_test(tc, left_alone);
 	tcase_add_test(tc, what_runs_is_restarted_when_it_has_had_its_time);
