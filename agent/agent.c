@@ -57,23 +57,38 @@ void agent_want_all(struct agent *a)
 			apply_want(a->apply, s, p, engine_prefix(a->engine, s, p)->wanted);
 }
 
-void agent_dress(struct agent *a)
+/* What the engine announces prefixes with, into the configuration. True when something differed. */
+static bool agent_put_on(
+	const struct agent *a, struct config *config, const struct engine_change *change)
 {
-	bool changed = a->undressed;
+	bool changed = false;
 
-	for (size_t s = 0; s < a->config->n_services; s++)
-		for (size_t i = 0; i < a->config->services[s].n_prefixes; i++) {
-			struct config_prefix *p = &a->config->services[s].prefixes[i];
-			const struct engine_prefix *view = engine_prefix(a->engine, s, i);
+	for (size_t s = 0; s < config->n_services; s++)
+		for (size_t i = 0; i < config->services[s].n_prefixes; i++) {
+			struct config_prefix *p = &config->services[s].prefixes[i];
+			const struct engine_prefix *view =
+				change ? engine_change_prefix(a->engine, change, s, i)
+				       : engine_prefix(a->engine, s, i);
 
 			changed = changed || p->announced_weight != view->weight ||
 				  p->graceful != view->graceful;
 			p->announced_weight = view->weight;
 			p->graceful = view->graceful;
 		}
-	if (!changed)
+	return changed;
+}
+
+int agent_apply(struct agent *a, struct config *config, const struct engine_change *change)
+{
+	(void)agent_put_on(a, config, change);
+	return apply_configure(a->apply, config);
+}
+
+void agent_dress(struct agent *a)
+{
+	if (!agent_put_on(a, a->config, NULL) && !a->undressed)
 		return;
-	a->undressed = apply_configure(a->apply, a->config) < 0;
+	a->undressed = agent_apply(a, a->config, NULL) < 0;
 	agent_want_all(a);
 	apply_flush(a->apply);
 }
@@ -113,6 +128,8 @@ bool agent_decide(struct agent *a)
 	if (!a->ready)
 		return false;
 	changed = engine_decide(a->engine, clock_monotime());
+	if (changed && a->dress_first)
+		agent_dress(a);
 	if (changed) {
 		agent_want_all(a);
 		apply_flush(a->apply);
@@ -214,8 +231,10 @@ static void agent_on_ready(void *userdata)
 		engine_spread(a->engine, agent_draw(a->config->start.spread_ms), clock_monotime());
 	a->ready = true;
 	agent_tell_addresses(a);
+	a->dress_first = true;
 	agent_on_words(a);
 	(void)agent_decide(a);
+	a->dress_first = false;
 	agent_want_all(a);
 	apply_flush(a->apply);
 	checks_start(a->checks);
@@ -405,7 +424,7 @@ static int agent_init(struct agent *a)
 	r = apply_new(&a->apply, a->event, &a->config->bird, &apply_ops);
 	if (r < 0)
 		return r;
-	r = apply_configure(a->apply, a->config);
+	r = agent_apply(a, a->config, NULL);
 	if (r < 0)
 		return r;
 	r = document_render_new(&a->status);

@@ -60,9 +60,10 @@ struct agent {
 	struct shed_told shed_told;
 	sd_event_source *deadline;
 	sd_event_source *stop_timer;
-	bool undressed; /* agent_dress() had no memory */
-	bool ready;	/* what BIRD does is known; the engine decides */
-	int early;	/* a HUP or TERM that came before that and is to come again; 0: none */
+	bool undressed;	  /* agent_dress() had no memory */
+	bool dress_first; /* a start or a reload: dressed before anything of it reaches BIRD */
+	bool ready;	  /* what BIRD does is known; the engine decides */
+	int early;	  /* a HUP or TERM that came before that and is to come again; 0: none */
 	bool stopping;
 	bool lingers;		 /* what leaves gently is still announced, and checks run on */
 	bool withdrew;		 /* the stop did, and BIRD was told */
@@ -78,8 +79,13 @@ struct agent {
 bool agent_decide(struct agent *a);
 /* What is wanted of every prefix, into apply; apply_flush() is the caller's. */
 void agent_want_all(struct agent *a);
-/* What the engine announces prefixes with (weight, GRACEFUL_SHUTDOWN), into the configuration,
- * where apply reads it. Without memory it is tried again with the next decision. */
+/* The only way to apply_configure(): a configuration, dressed in what the engine announces prefixes
+ * with (weight, GRACEFUL_SHUTDOWN), which apply reads there; one that was just loaded knows only
+ * what is configured. `change`: what the engine is about to take with this configuration; NULL: it
+ * has taken it. 0 or -ENOMEM. */
+int agent_apply(struct agent *a, struct config *config, const struct engine_change *change);
+/* The same of the configuration that runs, where the engine announces something with something
+ * else now. Without memory it is tried again with the next decision. */
 void agent_dress(struct agent *a);
 /* What the host's addresses say of each prefix, into the engine. */
 void agent_tell_addresses(struct agent *a);

@@ -193,7 +193,7 @@ static int agent_swap(struct agent *a, struct config *config, bool force, struct
 		checks_change_free(checks);
 		return r;
 	}
-	r = apply_configure(a->apply, config);
+	r = agent_apply(a, config, engine);
 	if (r < 0) {
 		engine_change_free(engine);
 		checks_change_free(checks);
@@ -207,6 +207,7 @@ static int agent_swap(struct agent *a, struct config *config, bool force, struct
 	a->tally = TAKE_PTR(tally);
 	a->generation++;
 	a->config = config;
+	a->dress_first = true;
 	repairs_commit(a->repairs, config, repairs);
 	managed_configure(a->managed);
 	agent_tell_words(a);
@@ -214,6 +215,7 @@ static int agent_swap(struct agent *a, struct config *config, bool force, struct
 	agent_configure_shedding(a);
 	agent_tell_sheds(a);
 	(void)agent_decide(a);
+	a->dress_first = false;
 	agent_dress(a);
 	agent_want_all(a);
 	apply_flush(a->apply);

@@ -156,7 +156,16 @@ bool engine_change_drops(
 	const struct inventory_prefix *p = &e->inventory.services[service].prefixes[prefix];
 
 	return p->view.wanted != PREFIX_WANTED_WITHDRAW &&
-	       !inventory_has_prefix(&change->inventory, p->name);
+	       !inventory_prefix_named(&change->inventory, p->name);
+}
+
+const struct engine_prefix *engine_change_prefix(
+	const struct engine *e, const struct engine_change *change, size_t service, size_t prefix)
+{
+	const struct inventory_prefix *p = &change->inventory.services[service].prefixes[prefix];
+	const struct inventory_prefix *now = inventory_prefix_named(&e->inventory, p->name);
+
+	return now ? &now->view : &p->view;
 }
 
 struct guard_count engine_change_count(const struct engine *e, const struct engine_change *change)

@@ -120,6 +120,11 @@ bool engine_change_drops(
 /* The same of all prefixes, for guard_refuses(). */
 struct guard_count engine_change_count(const struct engine *e, const struct engine_change *change);
 
+/* What the prefix of the change is until it is decided about anew: what it is now where it is
+ * known, of whichever service. Valid until the engine is called again. */
+const struct engine_prefix *engine_change_prefix(
+	const struct engine *e, const struct engine_change *change, size_t service, size_t prefix);
+
 /* What BIRD was found doing before the first decision about this prefix; ignored after it. Tell the
  * operators' words before that decision, too: what one of them forces is no sign of health. */
 void engine_found(struct engine *e, size_t service, size_t prefix, enum prefix_wanted found);

@@ -203,9 +203,12 @@ static const struct inventory_entry *inventory_find(const struct inventory *inve
 	return bsearch(&key, inventory->entries, inventory->n_entries, sizeof(key), entry_compare);
 }
 
-bool inventory_has_prefix(const struct inventory *inventory, const char *name)
+const struct inventory_prefix *inventory_prefix_named(
+	const struct inventory *inventory, const char *name)
 {
-	return inventory_find(inventory, INVENTORY_PREFIX, name, "") != NULL;
+	const struct inventory_entry *entry = inventory_find(inventory, INVENTORY_PREFIX, name, "");
+
+	return entry ? &entry->service->prefixes[entry->index] : NULL;
 }
 
 static bool settings_equal(const struct check_settings *a, const struct check_settings *b)

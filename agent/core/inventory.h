@@ -85,8 +85,9 @@ struct inventory {
 int inventory_build(struct inventory *ret, const struct engine_config *config, struct monotime now);
 void inventory_done(struct inventory *inventory);
 
-/* Is a prefix of this name configured? */
-bool inventory_has_prefix(const struct inventory *inventory, const char *name);
+/* The prefix of this name; NULL: none is configured. */
+const struct inventory_prefix *inventory_prefix_named(
+	const struct inventory *inventory, const char *name);
 
 /*
  * Moves the state of what is configured as before:
