@@ -4,9 +4,9 @@
  * Below the floor because of shedding: fewer servers than the floor are willing to announce a
  * prefix, while somebody has it out. Two ways to count, and either is a fault. The first takes a
  * dead server for one that announces: it is about what was decided. The second takes one that has
- * been dead for longer than a promise and a decision last for one that does not: it is about what
- * was kept out although it should have come back; who is frozen or dead itself can bring nothing
- * back and is not to blame.
+ * been dead for longer than a promise lasts for its holder, and one decision, for one that does
+ * not: it is about what was kept out although it should have come back; who is frozen or dead
+ * itself can bring nothing back and is not to blame until its first decision.
  */
 #include <math.h>
 #include <stdio.h>
@@ -15,18 +15,21 @@
 #include "agent/core/shed_private.h"
 #include "tests/sim/sim.h"
 
-#define MEASURE_GRACE_MS 1500
+/* Between two decisions of one that runs, and a step of the measure. */
+#define MEASURE_DECISION_MS 600
 
 static bool measure_is_culprit(
 	const struct sim_world *w, const struct sim_server *s, size_t server, size_t prefix)
 {
 	return s->out[prefix] && sim_is_alive(w, server) &&
-	       w->now_us > s->frozen_until + MEASURE_GRACE_MS * 1000 && !s->was_dead;
+	       w->now_us > s->frozen_until + MEASURE_DECISION_MS * 1000 && !s->was_dead;
 }
 
 static void measure_prefix(struct sim_world *w, size_t first, size_t prefix, double dt)
 {
-	int64_t lasts_us = ((int64_t)w->params.settings.lease_ms + MEASURE_GRACE_MS) * 1000;
+	const struct shed_settings *settings = &w->params.settings;
+	int64_t lease_ms = (int64_t)(settings->lease_ms - settings->guard_ms);
+	int64_t lasts_us = (lease_ms + MEASURE_DECISION_MS) * 1000;
 	unsigned willing = 0, there = 0;
 	bool culprit = false, lit = false, alive = false;
 
@@ -46,12 +49,31 @@ static void measure_prefix(struct sim_world *w, size_t first, size_t prefix, dou
 		w->outcome.dark_s += dt;
 }
 
+static void measure_broken(struct sim_world *w, const char *what, size_t server, size_t prefix)
+{
+	if (w->outcome.n_broken++ == 0)
+		snprintf(w->outcome.broken, sizeof(w->outcome.broken),
+			"%s at %.1f s, server %zu, prefix %zu", what,
+			(double)w->now_us / SIM_SECOND, server, prefix);
+}
+
+/* Of the world itself: whoever is taken for one that runs, does. */
+static void measure_runs(struct sim_world *w, size_t server)
+{
+	const struct sim_server *s = &w->servers[server];
+	int64_t since_us = s->frozen_until > s->ran_at ? s->frozen_until : s->ran_at;
+
+	if (w->now_us > since_us + MEASURE_DECISION_MS * 1000)
+		measure_broken(w, "an agent that runs decides nothing", server, 0);
+}
+
 void sim_measure(struct sim_world *w, double dt)
 {
 	for (size_t i = 0; i < w->n; i++) {
 		const struct sim_server *s = &w->servers[i];
 		double u = s->load / s->capacity;
 
+		measure_runs(w, i);
 		if (!sim_is_alive(w, i))
 			continue;
 		w->outcome.hot_s += u > 0.9 ? dt : 0;
@@ -62,14 +84,6 @@ void sim_measure(struct sim_world *w, double dt)
 		for (size_t v = 0; v < w->params.n_prefixes; v++)
 			measure_prefix(w, first, v, dt);
 	}
-}
-
-static void measure_broken(struct sim_world *w, const char *what, size_t server, size_t prefix)
-{
-	if (w->outcome.n_broken++ == 0)
-		snprintf(w->outcome.broken, sizeof(w->outcome.broken),
-			"%s at %.1f s, server %zu, prefix %zu", what,
-			(double)w->now_us / SIM_SECOND, server, prefix);
 }
 
 /* Changes of this server within the window before now. */

@@ -1,5 +1,6 @@
 /*
- * The naive rules, for comparison. They stand on the same signals and reports as the agent's own.
+ * The naive rules, for comparison. They stand on the same signals and reports as the agent's own,
+ * and with the same times: how long they are above hot, at the top, or wait after a change.
  *   alone    above hot for 6 s: withdraw; back when below 60 %
  *   report   the same, but only where neighbours' reports show room, at most half of the load, and
  *            back when fewer than the floor announce by their reports
@@ -11,9 +12,9 @@
 #include "agent/core/shed_private.h"
 #include "tests/sim/sim.h"
 
-static bool for_s(const struct sim_world *w, int64_t since, int64_t seconds)
+static bool for_ms(const struct sim_world *w, int64_t since, uint64_t ms)
 {
-	return w->now_us - since >= seconds * SIM_SECOND;
+	return w->now_us - since >= (int64_t)ms * 1000;
 }
 
 static void rule_watch(const struct sim_world *w, struct sim_server *s)
@@ -76,7 +77,7 @@ static size_t rule_pick(struct sim_world *w, size_t server)
 		fresh++;
 		hot += shed_is_above(n->load, n->capacity, s->shed->settings.hot_bp);
 	}
-	if ((double)hot > 0.4 * (double)(fresh + 1))
+	if (hot > 1 && hot * SHED_WHOLE_BP > (fresh + 1) * w->params.settings.site_hot_bp)
 		return SIZE_MAX;
 	v = shed_pick(s->shed, now);
 	if (v == SIZE_MAX)
@@ -105,7 +106,7 @@ static bool rule_is_turn(struct sim_world *w, size_t server)
 	if (top && !s->is_top)
 		s->top_since = w->now_us;
 	s->is_top = top;
-	return top && for_s(w, s->top_since, 3);
+	return top && for_ms(w, s->top_since, w->params.settings.rank_ms);
 }
 
 static void rule_restore(struct sim_world *w, size_t server, size_t v, bool forced)
@@ -132,14 +133,16 @@ static void rule_keep(struct sim_world *w, size_t server)
 static void rule_release(struct sim_world *w, size_t server)
 {
 	struct sim_server *s = &w->servers[server];
+	uint64_t under_ms = w->params.settings.under_ms, gap_ms = w->params.settings.release_gap_ms;
 	size_t last = SIZE_MAX;
 
 	for (size_t v = 0; v < w->params.n_prefixes; v++) {
 		if (s->out[v] && (last == SIZE_MAX || s->out_order[v] > s->out_order[last]))
 			last = v;
 	}
-	if (last == SIZE_MAX || !s->is_under || !for_s(w, s->under_since, 60) ||
-		!for_s(w, s->last_change, 60))
+	if (last == SIZE_MAX || !s->is_under ||
+		!for_ms(w, s->under_since, under_ms < 60000 ? under_ms : 60000) ||
+		!for_ms(w, s->last_change, gap_ms))
 		return;
 	if (w->params.rule == SIM_RULE_ALONE
 			? s->told < 0.60 * s->capacity
@@ -149,6 +152,7 @@ static void rule_release(struct sim_world *w, size_t server)
 
 void sim_rule_decide(struct sim_world *w, size_t server)
 {
+	const struct shed_settings *settings = &w->params.settings;
 	struct sim_server *s = &w->servers[server];
 	size_t v;
 
@@ -156,8 +160,8 @@ void sim_rule_decide(struct sim_world *w, size_t server)
 	rule_keep(w, server);
 	rule_release(w, server);
 	s->want = 0;
-	if (!s->is_over || !for_s(w, s->over_since, 6) ||
-		(s->last_change > 0 && !for_s(w, s->last_change, 20)))
+	if (!s->is_over || !for_ms(w, s->over_since, settings->over_ms) ||
+		(s->last_change > 0 && !for_ms(w, s->last_change, settings->settle_ms)))
 		return;
 	v = rule_pick(w, server);
 	if (v == SIZE_MAX) {

@@ -100,6 +100,7 @@ struct sim_server {
 	uint64_t boot;
 	bool was_dead;
 	int64_t frozen_until, dead_until; /* dead: the server and its routes */
+	int64_t tick_at, ran_at;	  /* of its agent: when it runs next, and ran last */
 	int64_t died_at;
 	double skew;
 	int64_t offset_us;

@@ -194,10 +194,20 @@ static void sim_take_signals(struct sim_world *w, struct sim_server *s)
 
 /* ---- faults ---- */
 
+static void sim_schedule_tick(struct sim_world *w, struct sim_server *s, int64_t at_us)
+{
+	s->tick_at = at_us;
+	sim_schedule(w, (struct sim_event){.at_us = at_us,
+				.kind = SIM_EVENT_TICK,
+				.server = (size_t)(s - w->servers)});
+}
+
+/* Who is dead already has been so since its first death. */
 static void sim_kill(struct sim_world *w, struct sim_server *s, double for_s)
 {
+	if (w->now_us >= s->dead_until)
+		s->died_at = w->now_us;
 	s->dead_until = w->now_us + (int64_t)(for_s * SIM_SECOND);
-	s->died_at = w->now_us;
 	s->was_dead = true;
 	for (size_t v = 0; v < w->params.n_prefixes; v++) {
 		s->out[v] = false;
@@ -211,6 +221,8 @@ static void sim_kill_agent(struct sim_world *w, struct sim_server *s, double for
 {
 	s->frozen_until = w->now_us + (int64_t)(for_s * SIM_SECOND);
 	s->was_dead = true;
+	/* also a frozen one, whose next tick lies further off */
+	sim_schedule_tick(w, s, s->frozen_until);
 }
 
 static void sim_fault(struct sim_world *w)
@@ -220,7 +232,10 @@ static void sim_fault(struct sim_world *w)
 	double kind = sim_uniform(w, 0, 1);
 
 	if (kind < 0.3) {
-		s->frozen_until = w->now_us + (int64_t)(sim_uniform(w, 2, 60) * SIM_SECOND);
+		int64_t thaw = w->now_us + (int64_t)(sim_uniform(w, 2, 60) * SIM_SECOND);
+
+		/* who is frozen for longer stays so: its next tick is no sooner */
+		s->frozen_until = thaw > s->frozen_until ? thaw : s->frozen_until;
 	} else if (kind < 0.45) {
 		sim_kill(w, s, sim_uniform(w, 5, 90));
 	} else if (kind < 0.65) {
@@ -263,12 +278,10 @@ static void sim_restart(struct sim_world *w, size_t server)
 static void sim_tick(struct sim_world *w, size_t server)
 {
 	struct sim_server *s = &w->servers[server];
-	struct sim_event again = {.kind = SIM_EVENT_TICK, .server = server};
+	int64_t again_at = w->now_us + TICK_US;
 
-	again.at_us = w->now_us + TICK_US;
-	if (s->frozen_until > again.at_us)
-		again.at_us = s->frozen_until;
-	sim_schedule(w, again);
+	s->ran_at = w->now_us;
+	sim_schedule_tick(w, s, s->frozen_until > again_at ? s->frozen_until : again_at);
 	if (!sim_is_alive(w, server) || w->now_us < s->frozen_until)
 		return;
 	if (s->was_dead)
@@ -296,7 +309,8 @@ static void sim_happen(struct sim_world *w, const struct sim_event *e)
 
 	switch (e->kind) {
 	case SIM_EVENT_TICK:
-		sim_tick(w, e->server);
+		if (e->at_us == s->tick_at) /* else it was put off, or brought forward */
+			sim_tick(w, e->server);
 		break;
 	case SIM_EVENT_POLL:
 		later.at_us = w->now_us + (int64_t)(sim_uniform(w, 0.9, 1.1) * SIM_SECOND);
@@ -396,9 +410,7 @@ static void sim_server_init(struct sim_world *w, size_t server)
 		s->spread[v] = 1 + sim_uniform(w, -w->params.noise, w->params.noise);
 	}
 	sim_agent_start(w, server);
-	sim_schedule(w, (struct sim_event){.at_us = (int64_t)sim_uniform(w, 0, TICK_US),
-				.kind = SIM_EVENT_TICK,
-				.server = server});
+	sim_schedule_tick(w, s, (int64_t)sim_uniform(w, 0, TICK_US));
 	sim_schedule(w, (struct sim_event){.at_us = (int64_t)sim_uniform(w, 0, SIM_SECOND),
 				.kind = SIM_EVENT_POLL,
 				.server = server});
