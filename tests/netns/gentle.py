@@ -1,5 +1,5 @@
-"""Coming back gently, leaving gently, and the guards, as the router sees them: slow_start, hold_down,
-start_spread, leave, shared, reload_guard."""
+"""Coming back gently, leaving gently, and the guards, as the router sees them: first_rise, slow_start,
+hold_down, start_spread, leave, shared, reload_guard."""
 
 import os
 import signal
@@ -94,6 +94,45 @@ def test_slow_start(site):
     site.wire.wait_announce("edge1", DNS, since=moment, med=7)
     agent.wait_prefix(DNS, reason="healthy", weight=7)
     check(meds(site, DNS, moment)[0] == 500, "it came with `from`", meds(site, DNS, moment))
+
+
+def test_first_rise(site):
+    """What never was up needs `first_rise` good outcomes, what comes back `rise`; what is found announced was up."""
+    edge = site.edges[0]
+    runs, bad = edge.host.path("runs"), edge.host.path("bad")
+    proof = {"type": "exec", "command": ["/bin/sh", "-c", f"date +%s.%N >>{runs}; test ! -e {bad}"],
+             "interval": "300ms", "fast_interval": "300ms", "rise": 2, "first_rise": 6}
+
+    def needed(since):
+        """How often it was asked until the router heard of it."""
+        came = site.wire.wait_announce("edge1", DNS, since=since).time
+        with open(runs, encoding="ascii") as f:
+            return len([line for line in f if since < float(line) < came])
+
+    checks = {**edge.agent.default_config()["services"]["dns"]["checks"], "proof": proof}
+    began = time.time()
+    agent = fresh(site, {"checks": checks}, wait=False)
+    first = needed(began)
+    check(first >= 6, "first_rise the first time", first)
+    with open(bad, "w", encoding="ascii"):
+        pass
+    site.wait_route(DNS, set())
+    moment = time.time()
+    os.unlink(bad)
+    again = needed(moment)
+    check(2 <= again < 6, "rise from then on", again)
+    agent.wait_status(lambda s: s["bird"]["settled"], what="settled")
+    # Found announced: it was up, and once down it needs no more than `rise`.
+    agent.stop(signal.SIGUSR2)
+    agent.start()
+    agent.wait_check("dns", "proof", state="up")
+    with open(bad, "w", encoding="ascii"):
+        pass
+    site.wait_route(DNS, set())
+    moment = time.time()
+    os.unlink(bad)
+    again = needed(moment)
+    check(2 <= again < 6, "what was found announced was up", again)
 
 
 def test_hold_down(site):
