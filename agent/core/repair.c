@@ -54,24 +54,6 @@ static void turn(
 	r->next = next;
 }
 
-void repair_adopt(struct repair *r, const struct repair *old, struct monotime now)
-{
-	size_t skip = old->n_attempts > r->settings.limit ? old->n_attempts - r->settings.limit : 0;
-
-	r->n_attempts = old->n_attempts - skip;
-	memcpy(r->attempts, old->attempts + skip, r->n_attempts * sizeof(*r->attempts));
-	r->last = old->last;
-	r->last_result = old->last_result;
-	r->episode = old->episode;
-	/* What was asked or ordered is not waited for any more: it is looked again, later. */
-	if (old->state != REPAIR_STATE_IDLE)
-		turn(r, REPAIR_STATE_WAITING,
-			monotime_add_ms(now, r->settings.settle_ms > REPAIR_PAUSE_MIN_MS
-						     ? r->settings.settle_ms
-						     : REPAIR_PAUSE_MIN_MS),
-			now);
-}
-
 /* ---- facts, judged ---- */
 
 enum repair_trigger repair_trigger_of(const struct check *check)
@@ -174,6 +156,34 @@ static void forget(struct repair *r, struct monotime now)
 
 	memmove(r->attempts, r->attempts + (r->n_attempts - left), left * sizeof(*r->attempts));
 	r->n_attempts = left;
+}
+
+/* What was asked or ordered is not waited for any more: it is looked again, later. A delay or a
+ * pause that runs goes on, or begins anew where the new one is over sooner. */
+void repair_adopt(struct repair *r, const struct repair *old, struct monotime now)
+{
+	size_t skip = old->n_attempts > r->settings.limit ? old->n_attempts - r->settings.limit : 0;
+	struct monotime next =
+		monotime_add_ms(now, larger(r->settings.settle_ms, REPAIR_PAUSE_MIN_MS));
+	struct monotime paused;
+
+	r->n_attempts = old->n_attempts - skip;
+	memcpy(r->attempts, old->attempts + skip, r->n_attempts * sizeof(*r->attempts));
+	r->last = old->last;
+	r->last_result = old->last_result;
+	r->episode = old->episode;
+	if (old->state == REPAIR_STATE_IDLE)
+		return;
+	if (old->state == REPAIR_STATE_HELD) {
+		turn(r, REPAIR_STATE_HELD, MONOTIME_NEVER, now);
+		return;
+	}
+	paused = monotime_add_ms(now, r->episode == 0 ? r->settings.delay_ms : pause_ms(r));
+	if (old->state == REPAIR_STATE_RESTARTING)
+		next = monotime_max(next, paused);
+	else if (old->state == REPAIR_STATE_WAITING)
+		next = monotime_max(next, monotime_min(old->next, paused));
+	turn(r, REPAIR_STATE_WAITING, next, now);
 }
 
 /* ---- steps ---- */

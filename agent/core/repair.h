@@ -118,7 +118,8 @@ struct repair_view {
 /* 0 or -ENOMEM. */
 int repair_init(struct repair *r, const struct repair_settings *settings, struct monotime now);
 void repair_done_with(struct repair *r);
-/* The attempts and the episode of `old` go on under the settings of `r`, which was just made. */
+/* The attempts, the episode and the pause of `old` go on under the settings of `r`, which was just
+ * made; a pause no longer than it is by these. */
 void repair_adopt(struct repair *r, const struct repair *old, struct monotime now);
 
 /* One check that triggers. */

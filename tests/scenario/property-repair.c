@@ -6,6 +6,7 @@
  * The driver plays agent/repair.c: it hands in every fact, answers what is asked, ends the jobs,
  * and comes again at the deadline.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "agent/core/repair.h"
@@ -27,6 +28,7 @@ struct world {
 	size_t n_attempts;
 	struct monotime ended; /* the last attempt, in this episode; never: none */
 	unsigned in_episode;
+	uint64_t sooner_ms; /* what a pause was by settings that a reload has changed since */
 	uint64_t n_steps;
 };
 
@@ -63,6 +65,7 @@ static uint64_t least_pause_ms(const struct world *w)
 static void require_attempt(struct world *w, enum repair_do what)
 {
 	const struct repair_settings *s = &w->repair.settings;
+	uint64_t pause_ms = least_pause_ms(w) < w->sooner_ms ? least_pause_ms(w) : w->sooner_ms;
 	size_t within = 1;
 
 	property_require("R2", w->facts.trigger == REPAIR_TRIGGER_DOWN && !w->facts.held,
@@ -78,11 +81,10 @@ static void require_attempt(struct world *w, enum repair_do what)
 	property_require(
 		"R1", within <= s->limit, "%zu attempts within per, limit %zu", within, s->limit);
 	if (!monotime_is_never(w->ended))
-		property_require("R4",
-			monotime_since_us(w->ended, w->now) / 1000 >= least_pause_ms(w),
+		property_require("R4", monotime_since_us(w->ended, w->now) / 1000 >= pause_ms,
 			"a pause of %llu ms instead of %llu",
 			(unsigned long long)monotime_since_us(w->ended, w->now) / 1000,
-			(unsigned long long)least_pause_ms(w));
+			(unsigned long long)pause_ms);
 }
 
 /* Nothing is due at once, and something is due in the end. */
@@ -133,6 +135,7 @@ static void step(struct world *w)
 	if (before == REPAIR_STATE_RESTARTING && w->repair.state != before) {
 		w->ordered = false; /* given up */
 		w->ended = w->now;
+		w->sooner_ms = UINT64_MAX;
 	}
 	if (w->repair.state != REPAIR_STATE_ASKING)
 		w->asked = false;
@@ -166,6 +169,7 @@ static void end_job(struct world *w)
 		w->in_episode--;
 	} else {
 		w->ended = w->now;
+		w->sooner_ms = UINT64_MAX;
 	}
 	if (result == REPAIR_RESULT_DONE) {
 		w->unit = REPAIR_UNIT_ACTIVE;
@@ -229,9 +233,51 @@ static void settle(struct world *w)
 		repair_state_name(w->repair.state));
 }
 
-static uint64_t sequence(uint64_t seed)
+static struct repair_settings random_settings(struct world *w)
 {
 	static const unsigned delays[] = {1, 5000, 3600001};
+
+	return (struct repair_settings){
+		.delay_ms = pick(w, delays[pick(w, 3)]),
+		.per_ms = 1000 + pick(w, 100000),
+		.limit = 1 + pick(w, 4),
+		.settle_ms = chance(w, 30) ? 0 : pick(w, 20000),
+	};
+}
+
+/* Other settings: what is under way is not waited for, and its pause begins. `per` stays, since
+ * nobody remembers what was over by a shorter one; of attempts a lower limit keeps the newest. */
+static void reload(struct world *w)
+{
+	struct repair_settings settings = random_settings(w);
+	uint64_t pause_ms = least_pause_ms(w);
+	struct repair next;
+
+	settings.per_ms = w->repair.settings.per_ms;
+	if (repair_init(&next, &settings, w->now) < 0)
+		abort();
+	repair_adopt(&next, &w->repair, w->now);
+	repair_done_with(&w->repair);
+	w->repair = next;
+	if (w->ordered) {
+		w->ended = w->now;
+		w->sooner_ms = UINT64_MAX;
+	} else if (w->sooner_ms > pause_ms) {
+		w->sooner_ms = pause_ms;
+	}
+	w->asked = w->ordered = false;
+	if (w->n_attempts > settings.limit) {
+		memmove(w->attempts, w->attempts + (w->n_attempts - settings.limit),
+			settings.limit * sizeof(w->attempts[0]));
+		w->n_attempts = settings.limit;
+	}
+	property_trace("%llu reload: delay %llu ms, limit %zu, settle %llu ms\n",
+		(unsigned long long)w->now.us / 1000, (unsigned long long)settings.delay_ms,
+		settings.limit, (unsigned long long)settings.settle_ms);
+}
+
+static uint64_t sequence(uint64_t seed)
+{
 	static struct world w;
 	struct repair_settings settings;
 
@@ -239,17 +285,15 @@ static uint64_t sequence(uint64_t seed)
 	w.random = seed;
 	w.now = (struct monotime){1000000};
 	w.ended = MONOTIME_NEVER;
-	settings = (struct repair_settings){
-		.delay_ms = pick(&w, delays[pick(&w, 3)]),
-		.per_ms = 1000 + pick(&w, 100000),
-		.limit = 1 + pick(&w, 4),
-		.settle_ms = chance(&w, 30) ? 0 : pick(&w, 20000),
-	};
+	w.sooner_ms = UINT64_MAX;
+	settings = random_settings(&w);
 	if (repair_init(&w.repair, &settings, w.now) < 0)
 		return 0;
 	for (unsigned i = 0, n = pick(&w, 60); i < n; i++) {
 		if (chance(&w, 50))
 			disturb(&w);
+		if (chance(&w, 10))
+			reload(&w);
 		step(&w);
 		if (w.asked && chance(&w, 80))
 			answer(&w);
