@@ -19,6 +19,7 @@
 
 #include "agent/base/clock.h"
 #include "agent/events/events.h"
+#include "agent/repair_keep.h"
 
 #define REPAIR_PRIORITY (SD_EVENT_PRIORITY_NORMAL + 10)
 #define REPAIR_TEXT_MAX 160
@@ -371,6 +372,8 @@ static void item_ended(struct repair_item *item, enum units_job_end end, const c
 	(void)snprintf(item->text, sizeof(item->text), "%s", text);
 	item->results[result]++;
 	repair_done(&item->repair, result, clock_monotime());
+	if (result == REPAIR_RESULT_DENIED || result == REPAIR_RESULT_MISSING)
+		repair_keep(item->repairs, item->repairs->config); /* it was none */
 	say_result(item, result);
 	repairs_look(item->repairs);
 }
@@ -390,6 +393,8 @@ static void item_order(struct repair_item *item, enum repair_do what)
 	int r;
 
 	say_attempt(item, what == REPAIR_DO_RESTART);
+	/* First, so that an agent which dies of this very moment has counted it. */
+	repair_keep(item->repairs, item->repairs->config);
 	r = units_order(&item->call, item->repairs->units, order, item->unit, on_ended, item);
 	if (r < 0)
 		item_ended(item, UNITS_JOB_UNANSWERED,
@@ -610,6 +615,7 @@ int repairs_new(struct repairs **ret, sd_event *event, struct units *units,
 	if (e < 0)
 		return e;
 	repairs_commit(r, config, change);
+	repair_recall(r, config);
 	*ret = TAKE_PTR(r);
 	return 0;
 }
@@ -626,6 +632,15 @@ void repairs_free(struct repairs *r)
 	sd_event_source_disable_unref(r->timer);
 	sd_event_unref(r->event);
 	free(r);
+}
+
+void repairs_remember(
+	struct repairs *r, const char *service, const char *unit, struct monotime attempt)
+{
+	size_t i = find_old(r, service);
+
+	if (i != SIZE_MAX && strcmp(r->items[i]->unit, unit) == 0)
+		repair_remember(&r->items[i]->repair, attempt, clock_monotime());
 }
 
 bool repairs_view(const struct repairs *r, size_t service, struct repair_view *ret)

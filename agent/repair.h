@@ -33,6 +33,11 @@ void repairs_look(struct repairs *r);
 /* The agent is leaving: nothing is begun any more. */
 void repairs_stop(struct repairs *r);
 
+/* An attempt of an earlier life of the agent, the oldest first; nothing where the service has no
+ * `restart` of this unit. */
+void repairs_remember(
+	struct repairs *r, const char *service, const char *unit, struct monotime attempt);
+
 /* False where the service has no `restart`. */
 bool repairs_view(const struct repairs *r, size_t service, struct repair_view *ret);
 

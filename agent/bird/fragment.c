@@ -357,15 +357,14 @@ int fragment_remove(int folder_fd, const char *service)
 	return r;
 }
 
-int fragment_read(int folder_fd, const char *service, struct buffer *ret)
+int fragment_read_file(int folder_fd, const char *file, struct buffer *ret)
 {
 	_cleanup_close_ int fd = -1;
-	char file[FRAGMENT_FILE_MAX], piece[16384];
+	char piece[16384];
 	size_t before = ret->length;
 	struct stat st;
 	int r = 0;
 
-	fragment_file(file, service, FRAGMENT_SUFFIX);
 	/* O_NONBLOCK: somebody's FIFO of that name must not hold us. */
 	fd = openat(folder_fd, file, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	if (fd < 0)
@@ -393,6 +392,14 @@ int fragment_read(int folder_fd, const char *service, struct buffer *ret)
 		ret->data[before] = '\0';
 	}
 	return r;
+}
+
+int fragment_read(int folder_fd, const char *service, struct buffer *ret)
+{
+	char file[FRAGMENT_FILE_MAX];
+
+	fragment_file(file, service, FRAGMENT_SUFFIX);
+	return fragment_read_file(folder_fd, file, ret);
 }
 
 static bool fragment_is_dot_file(const char *file)

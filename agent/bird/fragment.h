@@ -81,6 +81,8 @@ int fragment_remove(int folder_fd, const char *service);
 /* Appends the file's content. -ENOENT; -EINVAL when it is no regular file; -E2BIG past the buffer's
  * maximum or FRAGMENT_TEXT_MAX. The buffer is as before on failure. */
 int fragment_read(int folder_fd, const char *service, struct buffer *ret);
+/* The same of a file by its name. */
+int fragment_read_file(int folder_fd, const char *file, struct buffer *ret);
 /* Removes dot-files of ours that a killed agent left. Nothing else is touched. */
 int fragment_clean(int folder_fd);
 

@@ -186,6 +186,21 @@ void repair_adopt(struct repair *r, const struct repair *old, struct monotime no
 	turn(r, REPAIR_STATE_WAITING, next, now);
 }
 
+void repair_remember(struct repair *r, struct monotime attempt, struct monotime now)
+{
+	bool later = r->n_attempts == 0 || attempt.us >= r->attempts[r->n_attempts - 1].us;
+
+	if (!later || attempt.us > now.us)
+		return;
+	if (r->n_attempts == r->settings.limit) {
+		r->n_attempts--;
+		memmove(r->attempts, r->attempts + 1, r->n_attempts * sizeof(*r->attempts));
+	}
+	r->attempts[r->n_attempts++] = attempt;
+	r->last = attempt;
+	forget(r, now);
+}
+
 /* ---- steps ---- */
 
 static bool is_exhausted(struct repair *r, struct monotime now)

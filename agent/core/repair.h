@@ -122,6 +122,10 @@ void repair_done_with(struct repair *r);
  * made; a pause no longer than it is by these. */
 void repair_adopt(struct repair *r, const struct repair *old, struct monotime now);
 
+/* An attempt of an earlier life of the agent, the oldest first: counted where it lies in the past
+ * and within `per`. */
+void repair_remember(struct repair *r, struct monotime attempt, struct monotime now);
+
 /* One check that triggers. */
 enum repair_trigger repair_trigger_of(const struct check *check);
 /* Of several, the worse. */

@@ -24,8 +24,9 @@ def registered():
 
 
 def nemesis(cell):
-    """The faults behind the word nemesis, up to the cell's end."""
-    return re.findall(r"`([\w-]+)`", cell.partition("nemesis ")[2])
+    """The faults behind the word nemesis, among which a program of ctest's may stand."""
+    behind = cell.partition("nemesis ")[2]
+    return [name for name in re.findall(r"`([\w-]+)`", behind) if not claims.WHOLE.fullmatch(f"`{name}`")]
 
 
 def main():

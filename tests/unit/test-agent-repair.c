@@ -1,6 +1,6 @@
 /* Repairs against a systemd that does as it is told: what is ordered, what each answer comes to,
  * and that no answer at all stops nothing. */
-#include "agent/repair.h"
+#include "agent/repair_keep.h"
 
 #include <sys/mman.h>
 
@@ -15,6 +15,9 @@ static struct units *units;
 static struct engine *engine;
 static struct config *config;
 static struct repairs *repairs;
+static char folder[64];
+
+#define RESTART "{\"unit\": \"nsd.service\", \"delay\": \"0ms\", \"limit\": 2, \"per\": \"1h\"}"
 
 #define CHECK(name)                                                                       \
 	"\"" name "\": {\"type\": \"process\", \"unit\": \"nsd.service\", \"interval\": " \
@@ -26,10 +29,11 @@ static struct config *load(const char *restart)
 {
 	char text[4096];
 
-	ck_assert_int_lt(snprintf(text, sizeof(text),
-				 "{\"services\": {\"dns\": {\"prefixes\": {\"192.0.2.53/32\": 1}, "
-				 "\"checks\": {%s}%s%s}}}\n",
-				 checks, restart ? ", \"restart\": " : "", restart ? restart : ""),
+	ck_assert_int_lt(
+		snprintf(text, sizeof(text),
+			"{\"bird\": {\"fragments\": \"%s\"}, \"services\": {\"dns\": "
+			"{\"prefixes\": {\"192.0.2.53/32\": 1}, \"checks\": {%s}%s%s}}}\n",
+			folder, checks, restart ? ", \"restart\": " : "", restart ? restart : ""),
 		(int)sizeof(text));
 	return loaded_config(text);
 }
@@ -50,6 +54,8 @@ static void setup(void)
 {
 	log_init(LOG_CRIT, true);
 	checks = CHECK("process");
+	(void)snprintf(folder, sizeof(folder), "/tmp/redshank-repair-XXXXXX");
+	ck_assert_ptr_nonnull(mkdtemp(folder));
 	ck_assert_int_ge(sd_event_new(&event), 0);
 	fake_init(&fake);
 	fake.units[0] = (struct fake_unit){
@@ -57,18 +63,21 @@ static void setup(void)
 	fake_bus_start(&fake);
 	fake_join(&fake, event);
 	ck_assert_int_eq(units_new(&units, event, fake.address), 0);
-	setup_with(
-		"{\"unit\": \"nsd.service\", \"delay\": \"0ms\", \"limit\": 2, \"per\": \"1h\"}");
+	setup_with(RESTART);
 }
 
 static void teardown(void)
 {
+	char command[128];
+
 	repairs_free(repairs);
 	engine_free(engine);
 	config_free(config);
 	units_free(units);
 	fake_done(&fake);
 	event = sd_event_unref(event);
+	(void)snprintf(command, sizeof(command), "rm -rf '%s'", folder);
+	(void)!system(command);
 }
 
 static void speak(enum check_outcome outcome)
@@ -367,6 +376,99 @@ START_TEST (another_check_in_its_place_is_another) {
 }
 END_TEST
 
+/* ---- another life ---- */
+
+static void another_life(void)
+{
+	repairs_free(repairs);
+	engine_free(engine);
+	config_free(config);
+	setup_with(RESTART);
+}
+
+static size_t attempts(void)
+{
+	return repair_attempts(view().repair, clock_monotime());
+}
+
+static void kept(const char *text)
+{
+	char path[128];
+	FILE *f;
+
+	(void)snprintf(path, sizeof(path), "%s/" REPAIR_KEEP_FILE, folder);
+	f = fopen(path, "we");
+	ck_assert_ptr_nonnull(f);
+	ck_assert_int_ge(fputs(text, f), 0);
+	ck_assert_int_eq(fclose(f), 0);
+}
+
+/* One that crashes as soon as it has ordered a restart, again and again: `limit` in all its
+ * lives.
+ */
+START_TEST (a_crash_loop_restarts_no_more_than_the_limit) {
+	for (unsigned life = 0; life < 6; life++) {
+		unsigned before = fake.started;
+
+		speak(CHECK_OUTCOME_GONE);
+		ck_assert(LOOP_UNTIL(event,
+			is_in(REPAIR_STATE_RESTARTING) || is_in(REPAIR_STATE_EXHAUSTED), 3000));
+		if (is_in(REPAIR_STATE_RESTARTING))
+			ck_assert(LOOP_UNTIL(event, fake.started > before, 3000));
+		ck_assert_uint_eq(attempts(), life < 2 ? life + 1 : 2);
+		another_life();
+	}
+	ck_assert_uint_eq(fake.started, 2);
+	speak(CHECK_OUTCOME_GONE);
+	ck_assert(LOOP_UNTIL(event, is_in(REPAIR_STATE_EXHAUSTED), 3000));
+}
+END_TEST
+
+START_TEST (denied_is_not_kept) {
+	connect_bus();
+	fake.error = SD_BUS_ERROR_ACCESS_DENIED;
+	speak(CHECK_OUTCOME_GONE);
+	ck_assert(LOOP_UNTIL(event, is_in(REPAIR_STATE_DENIED), 3000));
+	another_life();
+	ck_assert_uint_eq(attempts(), 0);
+}
+END_TEST
+
+/* Of another boot, another unit, the future, out of order, or no such file at all: counts
+ * for nothing. */
+START_TEST (what_is_not_ours_counts_for_nothing) {
+	char boot[64] = "", text[512];
+	FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
+
+	ck_assert_int_eq(fscanf(f, "%63s", boot), 1);
+	(void)fclose(f);
+#define KEPT(lines)                                                                              \
+	((void)snprintf(text, sizeof(text), "redshank-restarts 1 %s\n" lines, boot), kept(text), \
+		another_life())
+	KEPT("dns nsd.service 1 2\n");
+	ck_assert_uint_eq(attempts(), clock_monotime().us < 3600000000 ? 2 : 0);
+	(void)snprintf(text, sizeof(text), "redshank-restarts 1 %s\ndns nsd.service %llu %llu\n",
+		boot, (unsigned long long)clock_monotime().us - 2,
+		(unsigned long long)clock_monotime().us - 1);
+	kept(text);
+	another_life();
+	ck_assert_uint_eq(attempts(), 2); /* and this is what else would be counted */
+	memcpy(text + strlen("redshank-restarts 1 "), "another-", 8);
+	kept(text);
+	another_life();
+	ck_assert_uint_eq(attempts(), 0);
+	KEPT("dns other.service 1000000\nweb nsd.service 1000000\n");
+	ck_assert_uint_eq(attempts(), 0);
+	KEPT("dns nsd.service 18446744073709551615 -1 x\n\n \ndns\ndns nsd.service\n");
+	ck_assert_uint_eq(attempts(), 0);
+	kept("");
+	another_life();
+	kept("\n\n");
+	another_life();
+	ck_assert_uint_eq(attempts(), 0);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("agent-repair");
@@ -388,6 +490,9 @@ int main(void)
 	tcase_add_test(tc, another_unit_begins_anew);
 	tcase_add_test(tc, a_check_that_moved_triggers_on);
 	tcase_add_test(tc, another_check_in_its_place_is_another);
+	tcase_add_test(tc, a_crash_loop_restarts_no_more_than_the_limit);
+	tcase_add_test(tc, denied_is_not_kept);
+	tcase_add_test(tc, what_is_not_ours_counts_for_nothing);
 	suite_add_tcase(suite, tc);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_NORMAL);

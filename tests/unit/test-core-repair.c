@@ -394,6 +394,17 @@ START_TEST (a_reload_keeps_the_attempts) {
 }
 END_TEST
 
+START_TEST (an_earlier_life_counts) {
+	begin();
+	for (unsigned i = 0; i <= repair.settings.limit; i++) /* the newest of them */
+		repair_remember(&repair, (struct monotime){now.us - 1000 + i}, now);
+	repair_remember(&repair, (struct monotime){now.us - 5000}, now); /* out of order */
+	repair_remember(&repair, (struct monotime){now.us + 1}, now);	 /* of another clock */
+	ck_assert_uint_eq(repair_attempts(&repair, now), repair.settings.limit);
+	ck_assert_int_eq(repair.attempts[0].us, now.us - 999);
+}
+END_TEST
+
 START_TEST (words) {
 	for (int i = 0; i < REPAIR_N_STATES; i++)
 		for (int k = 0; k < i; k++)
@@ -426,6 +437,7 @@ int main(void)
 	tcase_add_test(tc, denied_is_no_attempt);
 	tcase_add_test(tc, a_job_without_an_end);
 	tcase_add_test(tc, a_reload_keeps_the_attempts);
+	tcase_add_test(tc, an_earlier_life_counts);
 	tcase_add_test(tc, words);
 	suite_add_tcase(s, tc);
 	runner = srunner_create(s);
