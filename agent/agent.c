@@ -31,7 +31,6 @@
 #include "agent/system/log.h"
 #include "agent/system/notify.h"
 #include "agent/system/units.h"
-#include "agent/view.h"
 
 const char *agent_check_reason(void *userdata, size_t service, size_t check)
 {
@@ -143,6 +142,8 @@ bool agent_decide(struct agent *a)
 		shedding_touch(a->shedding);
 		managed_touch(a->managed);
 	}
+	if (a->unweighed && agent_reweigh(a) >= 0) /* it is weighed then: once */
+		return agent_decide(a) || changed;
 	return changed;
 }
 
@@ -417,7 +418,7 @@ static int agent_init(struct agent *a)
 	if (r < 0)
 		return r;
 	(void)agent_weigh(a, a->config);
-	r = view_prepare(a->config, &change);
+	r = agent_prepare(a, a->config, &change);
 	if (r < 0)
 		return r;
 	engine_commit(a->engine, change);

@@ -61,6 +61,7 @@ struct agent {
 	sd_event_source *deadline;
 	sd_event_source *stop_timer;
 	bool undressed;	  /* agent_dress() had no memory */
+	bool unweighed;	  /* agent_reweigh() had none: weights of operators wait */
 	bool dress_first; /* a start or a reload: dressed before anything of it reaches BIRD */
 	bool ready;	  /* what BIRD does is known; the engine decides */
 	int early;	  /* a HUP or TERM that came before that and is to come again; 0: none */
@@ -101,8 +102,14 @@ void agent_check_now(void *userdata);
 /* The weights that operators gave, into the configuration: apply, engine and status read them
  * there. True when one is another now. */
 bool agent_weigh(const struct agent *a, struct config *config);
+/* What the engine takes of a configuration. A `floor` holds nothing without neighbours who could
+ * promise to stay: those that a reload brings are there after a restart. 0 or -ENOMEM. */
+int agent_prepare(const struct agent *a, const struct config *config, struct engine_change **ret);
 /* The list for redshank-deadman, by the configuration that runs. */
 void agent_write_deadman(struct agent *a);
+/* The same configuration with other weights, into the engine: checks go on. agent_decide() brings
+ * what follows from it to BIRD, and tries again where there was no memory. 0 or -ENOMEM. */
+int agent_reweigh(struct agent *a);
 /* The operators' words have changed. */
 void agent_on_words(void *userdata);
 /* Loads and swaps the configuration. 0 or negative errno, with what is wrong in `problems`; what

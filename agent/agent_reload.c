@@ -61,6 +61,13 @@ bool agent_weigh(const struct agent *a, struct config *config)
 	return changed;
 }
 
+int agent_prepare(const struct agent *a, const struct config *config, struct engine_change **ret)
+{
+	bool promised = config->neighbours && (!a->shedding || shedding_neighbours(a->shedding));
+
+	return view_prepare(config, promised, ret);
+}
+
 static bool agent_same_text(const char *a, const char *b)
 {
 	return (!a && !b) || (a && b && strcmp(a, b) == 0);
@@ -175,7 +182,7 @@ static int agent_swap(struct agent *a, struct config *config, bool force, struct
 	r = tally_new(&tally, config, a->tally);
 	if (r < 0)
 		return r;
-	r = view_prepare(config, &engine);
+	r = agent_prepare(a, config, &engine);
 	if (r < 0)
 		return r;
 	if (!force && !agent_reload_is_fit(a, engine, problems)) {
@@ -201,6 +208,7 @@ static int agent_swap(struct agent *a, struct config *config, bool force, struct
 		return r;
 	}
 	agent_warn_fixed(old, config);
+	a->unweighed = false;
 	engine_commit(a->engine, engine);
 	checks_commit(a->checks, checks);
 	tally_free(a->tally);
@@ -255,16 +263,15 @@ int agent_reload(void *userdata, bool force, struct problems *problems)
 	return r;
 }
 
-/* The same configuration with other weights: checks go on. agent_decide() brings what follows from
- * it to BIRD. */
-static int agent_reweigh(struct agent *a)
+int agent_reweigh(struct agent *a)
 {
 	struct engine_change *engine;
 	int r;
 
-	r = view_prepare(a->config, &engine);
+	r = agent_prepare(a, a->config, &engine);
 	if (r < 0)
 		return r;
+	a->unweighed = false;
 	engine_commit(a->engine, engine);
 	agent_tell_addresses(a);
 	return 0;
@@ -273,16 +280,15 @@ static int agent_reweigh(struct agent *a)
 void agent_on_words(void *userdata)
 {
 	struct agent *a = userdata;
-	bool reweighed;
 	int r;
 
 	if (!a->ready || a->stopping) /* agent_on_ready() looks again */
 		return;
-	reweighed = agent_weigh(a, a->config);
-	r = reweighed ? agent_reweigh(a) : 0;
+	a->unweighed = agent_weigh(a, a->config) || a->unweighed;
+	r = a->unweighed ? agent_reweigh(a) : 0;
 	if (r < 0)
 		event_say(LOG_ERR, EVENT_AGENT_TROUBLE, NULL,
-			"weights: %s; they count from the next reload", strerror(-r));
+			"weights: %s; tried again with the next decision", strerror(-r));
 	agent_tell_words(a);
 	(void)agent_decide(a);
 	shedding_touch(a->shedding);

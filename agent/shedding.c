@@ -512,7 +512,8 @@ void shedding_configure(struct shedding *s)
 	const struct config *config = *s->config;
 
 	if (!s->neighbours && config->neighbours)
-		log_warning("reload: `neighbours` is new, which takes a restart of the agent");
+		log_warning("reload: `neighbours` is new, which takes a restart of the agent; "
+			    "until then nothing is shed, and no `floor` holds anything");
 	if (!s->neighbours)
 		return;
 	if (!config->neighbours) {

@@ -107,7 +107,7 @@ static void view_service(struct view *v, const struct config_service *from,
 	view_manners(from, to);
 }
 
-static int view_make(const struct config *config, struct view *ret)
+static int view_make(const struct config *config, bool promised, struct view *ret)
 {
 	struct view v = {0};
 	size_t n_checks = 0, n_prefixes = 0;
@@ -127,6 +127,8 @@ static int view_make(const struct config *config, struct view *ret)
 	n_checks = n_prefixes = 0;
 	for (size_t s = 0; s < config->n_services; s++) {
 		view_service(&v, &config->services[s], &v.services[s], n_checks, n_prefixes);
+		if (!promised) /* what is unhealthy would stay for good */
+			v.services[s].floor = 0;
 		n_checks += config->services[s].n_checks;
 		n_prefixes += config->services[s].n_prefixes;
 	}
@@ -139,12 +141,12 @@ static int view_make(const struct config *config, struct view *ret)
 	return 0;
 }
 
-int view_prepare(const struct config *config, struct engine_change **ret)
+int view_prepare(const struct config *config, bool promised, struct engine_change **ret)
 {
 	_cleanup_(view_done) struct view view = {0};
 	int r;
 
-	r = view_make(config, &view);
+	r = view_make(config, promised, &view);
 	if (r < 0)
 		return r;
 	return engine_prepare(ret, &view.config, clock_monotime());

@@ -4,7 +4,8 @@
 #include "agent/config/config.h"
 #include "agent/core/engine.h"
 
-/* engine_prepare() with what `config` says. 0 or -ENOMEM. */
-int view_prepare(const struct config *config, struct engine_change **ret);
+/* engine_prepare() with what `config` says, `floor` only with `promised`: that somebody can promise
+ * to stay. 0 or -ENOMEM. */
+int view_prepare(const struct config *config, bool promised, struct engine_change **ret);
 
 #endif

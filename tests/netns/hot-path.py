@@ -241,6 +241,30 @@ def test_reload_without_memory(site):
     all_up(site)
 
 
+def test_weight_without_memory(site):
+    """A weight that was taken comes when there is memory again, wherever it ran out."""
+    all_up(site)
+    edge = site.edges[0]
+    waited = allocations = 0
+    confirmed = False
+    while not confirmed:
+        mark, begun, weight = len(edge.agent.text()), time.time(), 200 + allocations
+        famine_after(edge.agent, allocations)
+        confirmed = edge.agent.ctl("weight", WEB, str(weight)).returncode == 0
+        edge.agent.send_signal(PLENTY)
+        text = edge.agent.text()[mark:]
+        taken = f"weight of {WEB}: {weight} by" in text
+        check(taken or not confirmed, "what is confirmed was taken", text)
+        if taken and (confirmed or "weights: Cannot allocate memory" in text):
+            site.wire.wait_announce("edge1", WEB, since=begun, med=weight)
+            waited += not confirmed
+        allocations += 2
+    check(waited > 3, "weights had to wait", waited)
+    check(edge.agent.ctl("weight", WEB, "--reset").returncode == 0, "reset")
+    site.wire.wait_announce("edge1", WEB, since=begun, med=100)
+    all_up(site)
+
+
 def test_start_without_descriptors(site):
     """A start that finds too few descriptors fails with a word, and does not crash."""
     all_up(site)  # and holds the status socket, where a second agent ends at the latest

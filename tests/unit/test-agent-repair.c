@@ -45,7 +45,7 @@ static void setup_with(const char *restart)
 	config = load(restart);
 	engine = engine_new();
 	ck_assert_ptr_nonnull(engine);
-	ck_assert_int_eq(view_prepare(config, &change), 0);
+	ck_assert_int_eq(view_prepare(config, false, &change), 0);
 	engine_commit(engine, change);
 	ck_assert_int_eq(repairs_new(&repairs, event, units, engine, config), 0);
 }
@@ -280,7 +280,7 @@ static void reload(const char *restart)
 	struct engine_change *change;
 	struct repairs_change *ours;
 
-	ck_assert_int_eq(view_prepare(new, &change), 0);
+	ck_assert_int_eq(view_prepare(new, false, &change), 0);
 	ck_assert_int_eq(repairs_prepare(repairs, new, &ours), 0);
 	engine_commit(engine, change);
 	config = new;
