@@ -11,7 +11,7 @@
  *   the wanter    shed_decide.c, shed_pick.c: is it hot, may it, which prefix, its turn, the effect
  *   the holder    shed_ask.c: asks, counts leases from the moment it *sent*, renews, gives back
  *   the receiver  shed_grant.c: promises, keeps what it promised, counts from the moment of receipt
- * and shed_guard.c stands last on every path to BIRD.
+ * and shed_guard.c stands last in every decision.
  *
  * Why it is safe: a prefix leaves only while at least `floor` other servers have promised to go on
  * announcing it; a promise ends for the holder before it ends for the one who gave it; who has
@@ -392,10 +392,10 @@ struct shed_guard_prefix {
 	uint64_t load;	 /* 0 when not known */
 };
 /*
- * One pure function on every path to BIRD (start, reload, signal, operator): shedding never takes
- * the last prefix of a server, never the last announcer of a prefix, never more than `most_bp` of
- * the `load` of the server (sheds included). Sheds that break this are undone in `prefixes`, the
- * last first. Returns how many.
+ * One pure function at the end of every decision about sheds, whatever it was for: shedding never
+ * takes the last prefix of a server, never the last announcer of a prefix, never more than
+ * `most_bp` of the `load` of the server (sheds included). Sheds that break this are undone in
+ * `prefixes`, the last first. Returns how many.
  */
 size_t shed_guard(struct shed_guard_prefix *prefixes, size_t n, uint64_t load, unsigned most_bp);
 

@@ -1,8 +1,9 @@
 /*
  * The last guard: whatever made somebody believe that a prefix may be out, these three rules stand
  * between that belief and BIRD. It knows no time, no neighbour and no memory, so that there is
- * nothing in it that could be stale: what it is told is what BIRD is about to be told. It only ever
- * brings back, and brings back the last that went first.
+ * nothing in it that could be stale. What is withdrawn for other reasons does not wait for it: it
+ * is told of that in the next turn. It only ever brings back, and brings back the last that went
+ * first.
  */
 #include "agent/core/shed.h"
 
