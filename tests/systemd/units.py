@@ -16,7 +16,7 @@ from lib.machinesite import CONFIG, MachineSite
 
 DNS = "192.0.2.53/32"
 UNIT = os.path.join(ROOT, "systemd", "redshank.service")
-EXAMPLE = os.path.join(ROOT, "docs", "examples", "capabilities.conf")
+EXAMPLES = os.path.join(ROOT, "docs", "examples")
 CATALOG = os.path.join(ROOT, "systemd", "package", "redshank.catalog")
 CAP_NET_ADMIN = 12
 EXPOSURE = 1.8  # of 10, as systemd-analyze counts
@@ -126,16 +126,33 @@ def test_journal(site):
     eventually(lambda: healthy(site), what="every check is up")
 
 
-def test_dropin(site):
-    """Every line of the example of a drop-in is one that systemd knows, and a capability by it is there."""
-    with open(EXAMPLE, encoding="utf-8") as f:
+def dropin(site, name):
+    """The example of a drop-in with all its lines, every one of which systemd knows."""
+    with open(os.path.join(EXAMPLES, name), encoding="utf-8") as f:
         example = re.sub(r"^#(?=\w+=)", "", f.read(), flags=re.M)
     copy = site.router.path("redshank.service")
-    os.mkdir(copy + ".d")
-    with open(copy + ".d/capabilities.conf", "w", encoding="utf-8") as f:
+    os.makedirs(copy + ".d", exist_ok=True)
+    with open(os.path.join(copy + ".d", name), "w", encoding="utf-8") as f:
         f.write(example)
     done = analyze("verify", "--man=no", copy)
     check(done.returncode == 0 and not done.stderr, "verify is silent", done.stderr)
+    return example
+
+
+def test_network(site):
+    """The example of a drop-in for the network is one that systemd knows, and allows what the example's checks ask."""
+    allowed = re.findall(r"^IPAddressAllow=(.*)$", dropin(site, "network.conf"), re.M)
+    check(len(allowed) == 5 and allowed[0] == "localhost", "the example's lines are found", allowed)
+    with open(os.path.join(EXAMPLES, "redshank.json"), encoding="utf-8") as f:
+        services = json.load(f)["services"].values()
+    asked = json.dumps([s["checks"] for s in services])
+    addresses = re.findall(r"(?:\d{1,3}\.){3}\d{1,3}|[0-9a-f]+:[0-9a-f:]*::[0-9a-f]*", asked)
+    check(addresses and set(addresses) <= set(allowed[1].split()), "they may be asked", addresses, allowed)
+
+
+def test_dropin(site):
+    """Every line of the example of a drop-in is one that systemd knows, and a capability by it is there."""
+    example = dropin(site, "capabilities.conf")
     check(example.count("\nAmbientCapabilities=") == 3, "the example's lines are found", example)
     site.machine.write(
         "/run/systemd/system/redshank.service.d/capabilities.conf",
