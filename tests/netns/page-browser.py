@@ -105,6 +105,17 @@ def test_a_death_is_seen(site):
     innocent(page, "a death")
 
 
+def check_looks(page, width, what):
+    """Nothing scrolls sideways, and axe-core is content."""
+    wide = page.eval("document.documentElement.scrollWidth")
+    check(wide <= width, "no horizontal scroll: " + what, wide)
+    found = page.axe()
+    check(not found, "axe: " + what, *found)
+    shots = os.environ.get("REDSHANK_SHOTS")
+    if shots:
+        page.shot(os.path.join(shots, what.replace(", ", "-") + ".png"))
+
+
 def test_axe_and_width(site):
     """Both colour schemes, 360 and 1,280 pixels, well and in trouble: axe-core is content, nothing scrolls sideways."""
     edge = site.edges[0]
@@ -117,13 +128,7 @@ def test_axe_and_width(site):
                 page = site.open(scheme=scheme, width=width)
                 page.wait(f"({VERDICT} === 'trouble') === {json.dumps(trouble)} && {LINK} === 'live'")
                 what = f"{scheme}, {width}, {'trouble' if trouble else 'well'}"
-                wide = page.eval("document.documentElement.scrollWidth")
-                check(wide <= width, "no horizontal scroll: " + what, wide)
-                found = page.axe()
-                check(not found, "axe: " + what, *found)
-                shots = os.environ.get("REDSHANK_SHOTS")
-                if shots:
-                    page.shot(os.path.join(shots, what.replace(", ", "-") + ".png"))
+                check_looks(page, width, what)
                 page.close()
     site.agent.ctl("undrain", "web")
     edge.nsd.start()
@@ -237,18 +242,23 @@ def hostile(value):
     return ATTACK if isinstance(value, str) and not value[:4].isdigit() else value
 
 
-def test_neighbours(site):
-    """What neighbours report, who does not, what is shed and by whose word; nothing of it where there are none."""
-    site.fresh(site.agent.default_config())
-    page = site.open()
-    check(page.eval("document.querySelector('#neighbours').hidden"), "none are configured, none are shown")
-    document = site.agent.status()
+def among_neighbours(document):
+    """The document as it is where neighbours are configured and something is shed."""
     document["neighbours"] = {"error": None, "warning": "it expires within 7 days", "members": {
         "edge2": {"state": "fresh", "asked": "2026-11-30T03:00:00.000Z", "error": None,
                   "report": {"utilisation": 4180, "willing": True, "spare": 402000, "want": 0, "sheds": 0}},
         "edge3": {"state": "silent", "asked": None, "error": "connection refused", "report": None}}}
     document["shed"] = {"neighbours": 2, "neighbours_fresh": 1, "out": 1, "utilisation": 7810, "alarm": True}
     document["sheds"] = [{"name": WEB, "who": "root", "reason": "hot disks", "until": None, "configured": True}]
+    return document
+
+
+def test_neighbours(site):
+    """What neighbours report, who does not, what is shed and by whose word; nothing of it where there are none."""
+    site.fresh(site.agent.default_config())
+    page = site.open()
+    check(page.eval("document.querySelector('#neighbours').hidden"), "none are configured, none are shown")
+    document = among_neighbours(site.agent.status())
     page.fake("/v1/status", json.dumps(document))
     page.wait("document.querySelectorAll('#neighbours-body tr').length === 2")
     rows = page.eval("[...document.querySelectorAll('#neighbours-body tr')].map(row => [...row.children].map(c => c.innerText))")
@@ -259,6 +269,37 @@ def test_neighbours(site):
         check(said in words, said, words[:1500])
     page.unfake("/v1/status")
     page.wait("document.querySelector('#neighbours').hidden")
+
+
+def test_axe_and_width_of_neighbours(site):
+    """The same of load and neighbours, with names, errors and reasons as long as they may be: no figure is broken."""
+    name, error = "edge-" + "2" * 58, "certificate verify failed: " + "x" * 120
+    document = among_neighbours(site.agent.status())
+    members = document["neighbours"]["members"]
+    members[name] = {**members.pop("edge3"), "error": error}
+    document["sheds"][0]["reason"] = "y" * 200
+    document["load"] = {
+        "capacity": 2000000, "utilisation": 7810, "load": 1562000, "heaviest": "network", "prefixes": None, "signals": {
+            "network": {"type": "interface", "value": 976250000.25, "limit": 1250000000, "utilisation": 7810, "error": None},
+            name: {"type": "command", "value": None, "limit": 2000000, "utilisation": None, "error": error}},
+        "of_a_newer_agent_" + "a" * 40: error}
+    for scheme in ("light", "dark"):
+        for width in (360, 1280):
+            what = f"{scheme}, {width}, neighbours"
+            page = site.open(scheme=scheme, width=width)
+            page.fake("/v1/status", json.dumps(document))
+            page.wait("document.querySelectorAll('#neighbours-body tr').length === 2 && !document.querySelector('#load').hidden")
+            check_looks(page, width, what)
+            cut = page.eval("[...document.querySelectorAll('#load *, #neighbours-body *')].filter(n => "
+                            f"n.getBoundingClientRect().right > {width}).map(n => n.outerHTML.slice(0, 80))")
+            check(not cut, "nothing is cut off: " + what, *cut)
+            broken = page.eval("[...document.querySelectorAll('#neighbours-body td:not(:last-child)')].filter(n => n.firstChild && "
+                               "(range => { range.selectNodeContents(n); return range.getClientRects().length > 1 })(document.createRange()))"
+                               ".map(n => n.innerText)")
+            check(not broken, "no figure is broken: " + what, *broken)
+            said = page.eval("document.querySelector('#load').innerText")
+            check("value 976250000," in said, "a large figure is written out", said)
+            page.close()
 
 
 def test_hostile_words(site):

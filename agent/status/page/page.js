@@ -204,7 +204,8 @@ function flat(value) {
 	if (value === null || value === undefined)
 		return "?";
 	if (typeof value !== "object")
-		return typeof value === "number" && !Number.isInteger(value) ? value.toPrecision(3) : String(value);
+		return typeof value === "number" && !Number.isInteger(value) && Math.abs(value) < 1000 ?
+			value.toPrecision(3) : String(typeof value === "number" ? Math.round(value) : value);
 	return Array.isArray(value) ? value.map(flat).join(", ") :
 		entries(value).map(([key, inner]) => key.replaceAll("_", " ") + " " + measured(key, inner)).join(", ");
 }
@@ -242,7 +243,7 @@ function showNeighbours(all) {
 	if (head.children.length === 0)
 		head.append(...["neighbour", ...COLUMNS.map(([name]) => name)].map(name => make("th", {scope: "col"}, name)));
 	keyed(neighbours, named, name => {
-		const cells = COLUMNS.map(() => make("td"));
+		const cells = COLUMNS.map(([name]) => make("td", {"data-label": name}));
 		return {row: make("tr", null, make("th", {scope: "row"}, name), ...cells), cells};
 	}, (node, one) => COLUMNS.forEach(([, tell], i) => text(node.cells[i], flat(tell(object(one), object(object(one).report))))));
 	order($("neighbours-body"), [...neighbours.values()].map(node => node.row));
