@@ -202,6 +202,7 @@ def test_usr2_that_withdraws(site):
 def test_kill(site):
     """The same as USR2 after kill -9."""
     check_way(site, "kill")
+    check_way(site, "kill", part=True)
 
 
 def test_calm(site):

@@ -78,6 +78,15 @@ def led_to():
             complain(ROOT / "docs/design.md", 1, f"does not name {path.relative_to(ROOT)}")
 
 
+def dressed():
+    """A configuration reaches apply in agent_apply() alone, which puts on it what is announced."""
+    for path in sorted((ROOT / "agent").glob("*.c")):
+        text = path.read_text(encoding="utf-8")
+        for found in re.finditer(r"\bapply_configure\(", text):
+            if not re.search(r"^int agent_apply\([^}]*$", text[: found.start()], re.M):
+                complain(path, text.count("\n", 0, found.start()) + 1, "apply_configure() without agent_apply()")
+
+
 def main():
     n = 0
     for path, lines in sources(".c", ".h"):
@@ -113,6 +122,7 @@ def main():
     numbered_once("docs/decisions.md", r"(\d+)\. \*\*")
     numbered_once("docs/invariants.md", r"\| ([A-Z]\d+) \|")
     led_to()
+    dressed()
     for path in ROOT.iterdir():
         if path.name not in TOP_LEVEL and not path.name.startswith("."):
             complain(path, 1, "does not belong at the top level")
