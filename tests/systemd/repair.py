@@ -230,7 +230,7 @@ def test_systemd_too(site):
 
 
 def test_does_not_start(site):
-    """A unit that does not start is tried again after growing pauses, `limit` times, and then no more."""
+    """A unit that does not start is tried again after growing pauses, and each try is counted."""
     site.machine.write("/run/systemd/system/nsd.service.d/broken.conf", "[Service]\nExecStartPre=/bin/false\n")
     site.machine.systemctl("daemon-reload")
     mark, before = len(log(site)), repair(site)["attempts"]
@@ -276,6 +276,19 @@ def test_frozen(site):
     check(site.machine.show("nsd.service", "ActiveState") == "failed", "left alone")
     site.machine.run([site.ctl, "thaw"])
     eventually(lambda: healthy(site), 10, lambda: dns(site))
+
+
+def test_killed_agent(site):
+    """The agent that comes after a kill, or a restart, counts on; the file is in the folder that the unit lets it write."""
+    eventually(lambda: repair(site).get("state") == "idle", 10, lambda: repair(site))
+    before = repair(site)["attempts"]
+    check(before > 3, "some", before)
+    for words in (["kill", "--signal=KILL", "redshank.service"], ["restart", "redshank.service"]):
+        pid = site.machine.show("redshank.service", "MainPID")
+        site.machine.systemctl(*words)
+        eventually(lambda: site.machine.show("redshank.service", "MainPID") not in ("0", pid) and healthy(site), 20,
+                   lambda: dns(site))
+        check(repair(site)["attempts"] == before, "none is forgotten", before, repair(site))
 
 
 main(make_site)
