@@ -135,7 +135,8 @@ void agent_write_deadman(struct agent *a)
 	size_t n = agent_list_sheds(a, sheds, ELEMENTSOF(sheds));
 	struct error error = {0};
 
-	if (deadman_write(a->config, sheds, n, &error) < 0)
+	if (deadman_write(a->config, apply_socket(a->apply), apply_folder(a->apply), sheds, n,
+		    &error) < 0)
 		event_say(LOG_WARNING, EVENT_AGENT_TROUBLE, NULL,
 			"%s; redshank-deadman would go by an older list, or by none", error.text);
 }

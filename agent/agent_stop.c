@@ -14,8 +14,9 @@
 #include "agent/events/events.h"
 #include "agent/system/notify.h"
 
-#define AGENT_READ_MAX_MS 2000 /* for BIRD to be read once more, where addresses wait for it */
-#define AGENT_STOP_MAX_MS 5000 /* for BIRD to settle; well below TimeoutStopSec */
+#define AGENT_READ_MAX_MS 2000	 /* for BIRD to be read once more, where addresses wait for it */
+#define AGENT_STOP_MAX_MS 5000	 /* for BIRD to settle */
+#define AGENT_STOP_SLACK_MS 5000 /* for a loaded host */
 
 /* BIRD did what was wanted of it, or is away: then the fragments say it for when it comes back. */
 static bool agent_may_leave(const struct agent *a)
@@ -105,16 +106,26 @@ static int agent_on_lingered(sd_event_source *source, uint64_t us, void *userdat
 	return agent_stop_now(userdata);
 }
 
+/* The worst that this stop can take, to systemd: whatever is configured, TimeoutStopSec is for an
+ * agent that hangs. After what leaves gently comes BIRD's part, the grace, and that of the managed
+ * addresses, which begins later. */
+static void agent_ask_for_time(const struct agent *a, uint64_t gentle_ms)
+{
+	notify_extend((gentle_ms + AGENT_STOP_MAX_MS + 2 * a->config->stop_grace_ms +
+			      AGENT_READ_MAX_MS + AGENT_STOP_SLACK_MS) *
+		      1000);
+}
+
 /* True where the stop goes on later, when what leaves gently has left. */
 static bool agent_linger(struct agent *a)
 {
 	struct monotime now = clock_monotime(), left = engine_left(a->engine, now);
 	uint64_t ms = monotime_since_us(now, left) / 1000 + 1;
 
+	agent_ask_for_time(a, left.us == 0 ? 0 : ms);
 	if (left.us == 0 || agent_stop_timer(a, ms, agent_on_lingered) < 0)
 		return false;
 	a->lingers = true;
-	notify_extend((ms + a->config->stop_grace_ms + 2 * AGENT_STOP_MAX_MS) * 1000);
 	event_say(LOG_NOTICE, EVENT_AGENT_STOPPING, NULL,
 		"stopping: leaving gently, withdrawing in %.1f s", (double)ms / 1000);
 	return true;

@@ -337,6 +337,16 @@ void repairs_look(struct repairs *r)
 void repairs_stop(struct repairs *r)
 {
 	r->stopped = true;
+	/* An order that was given is systemd's; a question is followed by nothing any more. */
+	for (size_t i = 0; i < r->n; i++) {
+		struct repair_item *item = r->items[i];
+
+		if (!item || item->repair.state != REPAIR_STATE_ASKING)
+			continue;
+		units_call_free(item->call);
+		item->call = NULL;
+		item->todo = REPAIR_DO_NOTHING;
+	}
 	repairs_arm(r);
 }
 

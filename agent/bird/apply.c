@@ -698,6 +698,16 @@ bool apply_leaves(const struct apply *a)
 	return false;
 }
 
+const char *apply_socket(const struct apply *a)
+{
+	return a->socket;
+}
+
+const char *apply_folder(const struct apply *a)
+{
+	return a->folder;
+}
+
 size_t apply_warnings(const struct apply *a, const struct advise_warning **ret)
 {
 	return advise_warnings(a->advise, ret);

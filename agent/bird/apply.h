@@ -133,6 +133,10 @@ void apply_flush(struct apply *a);
 
 const struct apply_observed *apply_observed(const struct apply *a, size_t service, size_t prefix);
 const struct apply_status *apply_status(const struct apply *a);
+/* BIRD's socket and the folder of the fragments that are in use, whatever a configuration that came
+ * later says. Of apply's life. */
+const char *apply_socket(const struct apply *a);
+const char *apply_folder(const struct apply *a);
 /* What about this BIRD's configuration will hurt (advise.h); how many. Valid until the loop runs.
  */
 size_t apply_warnings(const struct apply *a, const struct advise_warning **ret);

@@ -8,8 +8,13 @@
  *   redshank-deadman 1
  *   socket /run/bird/bird.ctl
  *   withdraw dns
+ *   stopped-withdraw dns
  *   keep web
+ *   stopped-withdraw web
  *   restore redshank:web:192.0.2.80
+ *
+ * `withdraw` or `keep` is the service's on_failure, for an agent that systemd has given up;
+ * `stopped-withdraw` or `stopped-keep` its on_stop, for one that did not end its stop itself.
  *
  * `restore` is for what is shed (agent/core/shed.h) of a service that is kept: its neighbours'
  * promises end with the agent, so it is announced again. Not where a family has one protocol for
@@ -28,14 +33,15 @@ struct deadman_restore {
 	size_t service, prefix;
 };
 
-/* Appends the list of a configuration. 0, -ENOMEM, -E2BIG; -EINVAL where bird.socket holds a line's
- * end. */
-int deadman_render(const struct config *config, const struct deadman_restore *sheds, size_t n,
-	struct buffer *ret);
+/* Appends the list of a configuration, whose `bird` is not looked at: `socket` is the one that is
+ * in use, which a reload does not change. 0, -ENOMEM, -E2BIG; -EINVAL where it holds a line's end.
+ */
+int deadman_render(const struct config *config, const char *socket,
+	const struct deadman_restore *sheds, size_t n, struct buffer *ret);
 
-/* Writes it into the folder of the fragments by dot-file and rename. 0 or negative errno with the
- * text; the old list is untouched then. */
-int deadman_write(const struct config *config, const struct deadman_restore *sheds, size_t n,
-	struct error *ret_error);
+/* Writes it into `folder`, that of the fragments, by dot-file and rename. 0 or negative errno with
+ * the text; the old list is untouched then. */
+int deadman_write(const struct config *config, const char *socket, const char *folder,
+	const struct deadman_restore *sheds, size_t n, struct error *ret_error);
 
 #endif

@@ -72,13 +72,13 @@ static void render_list(const struct config *config)
 	int r;
 
 	buffer_init(&out, 1U << 24);
-	r = deadman_render(config, NULL, 0, &out);
+	r = deadman_render(config, config->bird.socket, NULL, 0, &out);
 	assert(r == 0 || r == -EINVAL);
 	if (r < 0)
 		return;
 	for (const char *c = buffer_string(&out); *c; c++)
 		n += *c == '\n';
-	assert(n == 2 + config->n_services);
+	assert(n == 2 + 2 * config->n_services);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -1,10 +1,12 @@
 """The agent is gone for good: systemd gives it up, and redshank-deadman goes by the list.
 
 Each service by its on_failure, for BIRD and for its next configure, whether BIRD runs, hangs or is away; and
-the agent is tried again until it runs, or somebody stops it.
+the agent is tried again until it runs, or somebody stops it. A stop is never undone, however it ended.
 """
 
 import os
+import shutil
+import socket
 import subprocess
 import time
 
@@ -17,7 +19,7 @@ SITE = {
     **CONFIG,
     "defaults": DEFAULTS,
     "services": {
-        "dns": {**CONFIG["services"]["dns"], "on_failure": "withdraw"},
+        "dns": {**CONFIG["services"]["dns"], "on_failure": "withdraw", "on_stop": "keep"},
         "web": {"prefixes": {WEB: 50}, "address_check": False},
     },
 }
@@ -63,7 +65,8 @@ def test_list(site):
     """The list is there while the agent lives, and a reload writes it anew."""
     start(site)
     text = site.machine.run(["cat", "/run/redshank/bird/.deadman"]).stdout
-    check(text == "redshank-deadman 1\nsocket /run/bird/bird.ctl\nwithdraw dns\nkeep web\n", "the list", text)
+    check(text == "redshank-deadman 1\nsocket /run/bird/bird.ctl\nwithdraw dns\nstopped-keep dns\n"
+          "keep web\nstopped-withdraw web\n", "the list", text)
 
 
 def test_withdraws_or_keeps(site):
@@ -133,7 +136,58 @@ def test_bird_away(site):
     mend(site)
 
 
-def run_script(site, lines, **fragments):
+def deaf(site):
+    """The agent does nothing of what systemd asks it for, as one that hangs. (STOP would not do: systemd sends CONT.)"""
+    text = "[Service]\nKillSignal=SIGWINCH\nRestartKillSignal=SIGWINCH\n"
+    site.machine.write("/run/systemd/system/redshank.service.d/deaf.conf", text)
+    site.machine.systemctl("daemon-reload")
+
+
+def not_deaf(site):
+    site.machine.run(["rm", "/run/systemd/system/redshank.service.d/deaf.conf"])
+    site.machine.systemctl("daemon-reload")
+
+
+def dead_man_is_done(site, mark, what):
+    eventually(lambda: what in deadman_log(site)[mark:] and site.machine.show(DEADMAN, "ActiveState") == "inactive", 20,
+               lambda: deadman_log(site)[mark:])
+
+
+def test_stop_that_is_forced(site):
+    """An agent that hangs or dies while it is stopped: each service by its on_stop, nothing shed returns, no start."""
+    for what, result in (("hangs", "timeout"), ("dies", "signal")):
+        site.machine.run(["sh", "-c", "echo restore redshank:web:192.0.2.80 >>/run/redshank/bird/.deadman"])
+        pid, mark = site.machine.show(UNIT, "MainPID"), len(deadman_log(site))
+        deaf(site)
+        site.machine.systemctl("stop", "--no-block", UNIT)
+        if what == "dies":
+            eventually(lambda: site.machine.show(UNIT, "ActiveState") == "deactivating", what="it is stopped")
+            site.machine.run(["kill", "-9", pid])
+        dead_man_is_done(site, mark, "is not started again")
+        seen = [site.machine.show(UNIT, key) for key in ("ActiveState", "Result", "NRestarts", "Job")]
+        check(seen[:2] == ["failed", result] and seen[3] in ("", "0"), f"{what}: stays stopped", seen)
+        eventually(lambda: not announced(site, WEB), 5, f"{what}: web is withdrawn, as its on_stop says")
+        check(announced(site, DNS), f"{what}: dns is kept, as its on_stop says", deadman_log(site)[mark:])
+        check("web: withdrawn" in deadman_log(site)[mark:], "it says so", deadman_log(site)[mark:])
+        not_deaf(site)
+        site.machine.systemctl("reset-failed", UNIT)
+        start(site)
+
+
+def test_restart_that_is_forced(site):
+    """The next agent runs: what the dead man would do is not its matter, and no UPDATE is sent."""
+    begun, mark, pid = time.time(), len(deadman_log(site)), site.machine.show(UNIT, "MainPID")
+    deaf(site)
+    site.machine.systemctl("restart", UNIT)
+    dead_man_is_done(site, mark, "is started again already")
+    check(site.machine.show(UNIT, "MainPID") not in (pid, "0"), "another agent")
+    eventually(lambda: (site.status().get("bird") or {}).get("settled"), 10, "settled")
+    changes = [c for prefix in (DNS, DNS6, WEB) for c in site.wire.since(begun, edge="edge1", prefix=prefix)]
+    check(not changes, "no UPDATE", changes)
+    not_deaf(site)
+
+
+def run_script(site, lines, argv=("sh",), **fragments):
     """The script alone, without a BIRD: (exit code, what it said, {file: text} of what is left)."""
     folder = site.router.path(f"fragments-{time.monotonic_ns()}")
     os.mkdir(folder)
@@ -144,7 +198,7 @@ def run_script(site, lines, **fragments):
             os.rename(os.path.join(folder, name[:-7]), os.path.join(folder, f".{name[:-7]}.conf.withdrawn"))
         elif name != ".deadman":
             os.rename(os.path.join(folder, name), os.path.join(folder, f"{name}.conf"))
-    done = subprocess.run(["sh", SCRIPT, folder], capture_output=True, text=True, timeout=30, check=False)
+    done = subprocess.run([*argv, SCRIPT, folder], capture_output=True, text=True, timeout=30, check=False)
     left = {}
     for name in os.listdir(folder):
         with open(os.path.join(folder, name), encoding="utf-8") as f:
@@ -182,11 +236,64 @@ def test_files(site):
         check("no BIRD at" in seen[1] or not asks or code == 2, "a BIRD that is away is said", seen)
 
 
+def test_birdc(site):
+    """Only where nobody listens there is no BIRD. All else is said, and the exit tells of it."""
+    socket_path, tools = site.router.path("some.ctl"), site.router.path("tools")
+    os.mkdir(tools)
+    for tool in ("sh", "timeout", "grep", "mv", "rm"):
+        os.symlink(shutil.which(tool), os.path.join(tools, tool))
+    birdc = os.path.join(tools, "birdc")
+    lines = ["redshank-deadman 1", f"socket {socket_path}", "withdraw a"]
+    up = "protocol static 'redshank:a:192.0.2.1' {\n\tipv4;\n}\n"
+    unable = f"Unable to connect to server control socket ({socket_path}): "
+    ok = "0001 BIRD 2.0.12 ready.\n"
+
+    def see(what, code, said, argv=("env", f"PATH={tools}", "sh")):
+        seen = run_script(site, lines, argv, a=up)
+        check((seen[0], seen[2]) == (code, {}) and said in seen[1], what, seen)
+        check(("a: withdrawn" in seen[1]) == (code == 0), f"{what}: withdrawn or not", seen)
+
+    see("no birdc", 1, "could not be told")
+    for what, exit_code, text, code, said in (
+        ("no socket", 1, unable + "No such file or directory", 0, "no BIRD at"),
+        ("nobody listens", 1, unable + "Connection refused", 0, "no BIRD at"),
+        ("not allowed", 1, unable + "Permission denied", 1, "could not be told"),
+        ("no room", 1, unable + "Resource temporarily unavailable", 1, "could not be told"),
+        ("another error with its words", 1, "birdc: libreadline.so: No such file or directory", 1, "could not be told"),
+        ("an unknown option", 1, "Usage: birdc [-s <control-socket>]", 1, "could not be told"),
+        ("a library is missing", 127, "birdc: error while loading shared libraries", 1, "could not be told"),
+        ("it may not be run", 126, "Permission denied", 1, "could not be told"),
+        ("it was killed", 137, "", 1, "could not be told"),
+        ("BIRD refuses", 0, ok + "8007 Access denied", 1, "BIRD refuses"),
+        ("BIRD has none", 0, ok + "8003 No protocols match", 0, ""),
+        ("done", 0, ok + "0009 redshank:a:192.0.2.1: disabled", 0, ""),
+    ):
+        with open(birdc, "w", encoding="utf-8") as f:
+            f.write(f"#!/bin/sh\nprintf '%s\\n' '{text}'\nexit {exit_code}\n")
+        os.chmod(birdc, 0o755)
+        see(what, code, said)
+    # And the real one.
+    see("no socket for the real birdc", 0, "No such file or directory", ("sh",))
+    with socket.socket(socket.AF_UNIX) as s:
+        s.bind(socket_path)
+        see("nobody listens, for the real birdc", 0, "Connection refused", ("sh",))
+
+
+def test_birdc_may_not(site):
+    """A BIRD whose socket the dead man may not use announces on, and is not taken for one that is away."""
+    site.machine.run(["chmod", "0700", "/run/bird/bird.ctl"])
+    fail_for_good(site)
+    check("dns: BIRD could not be told" in deadman_log(site) and "Permission denied" in deadman_log(site), "it says so",
+          deadman_log(site))
+    site.machine.run(["chmod", "0660", "/run/bird/bird.ctl"])
+    mend(site)
+
+
 def impatient():
     """As shipped, but for the time before the agent's next try."""
     with open(os.path.join(ROOT, "systemd", DEADMAN), encoding="utf-8") as f:
         unit = f.read().replace("/usr/libexec/redshank/", "/opt/")
-    return {f"/etc/systemd/system/{DEADMAN}": unit.replace("sleep 10", "sleep 3")}
+    return {f"/etc/systemd/system/{DEADMAN}": unit.replace("--again 10", "--again 3")}
 
 
-main(lambda: MachineSite(config=SITE, files=impatient()))
+main(lambda: MachineSite(config=SITE, files=impatient(), dropin="TimeoutStopSec=1s\n"))

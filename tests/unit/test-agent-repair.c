@@ -264,14 +264,71 @@ START_TEST (without_a_bus) {
 }
 END_TEST
 
+/* Whatever is under way when the agent begins to leave, and however that is answered later. */
 START_TEST (a_leaving_agent_begins_nothing) {
-	connect_bus();
+	static const struct {
+		const char *what;
+		enum repair_state state;
+		unsigned started; /* before it leaves */
+	} rows[] = {
+		{"nothing asked yet", REPAIR_STATE_ASKING, 0},
+		{"asked, not answered", REPAIR_STATE_ASKING, 0},
+		{"a bus that hangs answers later", REPAIR_STATE_ASKING, 0},
+		{"no bus, and it comes", REPAIR_STATE_UNKNOWN, 0},
+		{"ordered, not answered", REPAIR_STATE_RESTARTING, 1},
+		{"the job fails later", REPAIR_STATE_RESTARTING, 1},
+		{"the job has failed: a pause", REPAIR_STATE_WAITING, 1},
+		{"left to systemd", REPAIR_STATE_LEFT, 0},
+	};
+	int i = _i;
+
+	ck_assert_uint_lt((size_t)i, ELEMENTSOF(rows));
+	fake.silent = i == 4;
+	if (i == 3) {
+		fake_leave(&fake);
+		fake_bus_stop(&fake);
+	} else {
+		connect_bus();
+	}
+	if (i == 7)
+		fake.units[0].job = 9;
+	if (i == 2)
+		ck_assert_int_eq(kill(fake.daemon, SIGSTOP), 0);
 	speak(CHECK_OUTCOME_GONE);
+	if (i == 6)
+		ck_assert(LOOP_UNTIL(event, is_in(REPAIR_STATE_RESTARTING), 3000));
+	else if (i > 0)
+		ck_assert(LOOP_UNTIL(
+			event, is_in(rows[i].state) && fake.started == rows[i].started, 3000));
+	if (i == 1)
+		ck_assert(LOOP_UNTIL(event, fake.asked > 0, 3000));
+	if (i == 5 || i == 6)
+		LOOP_FOR(event, 50); /* the job's name has come */
+	if (i == 6) {
+		fake_end_job(&fake, "failed");
+		ck_assert(LOOP_UNTIL(event, is_in(rows[i].state), 3000));
+	}
+	ck_assert_msg(is_in(rows[i].state), "%s: %s", rows[i].what,
+		repair_state_name(view().repair->state));
 	repairs_stop(repairs);
+	if (i == 2)
+		ck_assert_int_eq(kill(fake.daemon, SIGCONT), 0);
+	if (i == 3) {
+		fake_bus_start(&fake);
+		fake_join(&fake, event);
+	}
+	if (i == 5)
+		fake_end_job(&fake, "failed");
+	fake.units[0].job = 0;
+	fake.silent = false;
+	LOOP_FOR(event, 1500); /* longer than the first pause */
+	speak(CHECK_OUTCOME_BAD);
 	LOOP_FOR(event, 100);
-	ck_assert_uint_eq(fake.started, 0);
+	ck_assert_msg(fake.started == rows[i].started && fake.restarted == 0,
+		"%s: %u starts, %u restarts", rows[i].what, fake.started, fake.restarted);
 }
 END_TEST
+#define N_LEAVING 8
 
 /* As agent_reload.c does it. */
 static void reload(const char *restart)
@@ -485,7 +542,7 @@ int main(void)
 	tcase_add_test(tc, a_systemd_that_hangs);
 	tcase_add_test(tc, the_bus_goes_away_in_the_middle);
 	tcase_add_test(tc, without_a_bus);
-	tcase_add_test(tc, a_leaving_agent_begins_nothing);
+	tcase_add_loop_test(tc, a_leaving_agent_begins_nothing, 0, N_LEAVING);
 	tcase_add_test(tc, a_reload_in_the_middle);
 	tcase_add_test(tc, another_unit_begins_anew);
 	tcase_add_test(tc, a_check_that_moved_triggers_on);

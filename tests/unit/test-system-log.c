@@ -199,6 +199,7 @@ START_TEST (what_systemd_is_told) {
 	notify_reloading();
 	notify_status("1 of %d\nREADY=1", 2);
 	notify_stopping();
+	notify_extend(75000000);
 	(void)unsetenv("NOTIFY_SOCKET");
 	(void)unlink(a.sun_path);
 	n = recv(fd, got, sizeof(got) - 1, MSG_DONTWAIT);
@@ -217,6 +218,10 @@ START_TEST (what_systemd_is_told) {
 	ck_assert_int_gt(n, 0);
 	got[n] = '\0';
 	ck_assert_str_eq(got, "STOPPING=1");
+	n = recv(fd, got, sizeof(got) - 1, MSG_DONTWAIT);
+	ck_assert_int_gt(n, 0);
+	got[n] = '\0';
+	ck_assert_str_eq(got, "EXTEND_TIMEOUT_USEC=75000000");
 	(void)close(fd);
 }
 END_TEST
