@@ -4,6 +4,7 @@ The agent runs as its own user by the unit that is shipped, so every restart goe
 rule that is shipped and a unit written into its list.
 """
 
+import json
 import os
 import time
 
@@ -289,6 +290,35 @@ def test_killed_agent(site):
         eventually(lambda: site.machine.show("redshank.service", "MainPID") not in ("0", pid) and healthy(site), 20,
                    lambda: dns(site))
         check(repair(site)["attempts"] == before, "none is forgotten", before, repair(site))
+
+
+def test_limit(site):
+    """One that does not get well is tried `limit` times, and then no more; it says so, until somebody helps."""
+    limited = {**SITE, "services": {"dns": {**SITE["services"]["dns"], "restart": {**RESTART, "limit": 2}}}}
+    site.machine.write("/run/limited.json", json.dumps(limited))
+    site.machine.run(["mount", "--bind", "/run/limited.json", "/etc/redshank/redshank.json"])
+    site.machine.systemctl("stop", "redshank.service")
+    site.machine.run(["sh", "-c", "rm /run/redshank/bird/.restarts"])  # the attempts of before
+    site.machine.systemctl("start", "redshank.service")
+    eventually(lambda: healthy(site) and repair(site).get("attempts") == 0, 10, lambda: dns(site))
+    site.machine.write("/run/systemd/system/nsd.service.d/broken.conf", "[Service]\nExecStartPre=/bin/false\n")
+    site.machine.systemctl("daemon-reload")
+    mark, tries = len(log(site)), site.machine.journal("nsd.service").count("Starting nsd.service")
+    kill_nsd(site)
+    eventually(lambda: repair(site).get("state") == "exhausted", 20, lambda: repair(site))
+    begun = time.time()
+    eventually(lambda: time.time() > begun + 3, what="longer than the next pause would be")
+    check(repair(site)["state"] == "exhausted" and repair(site)["attempts"] == 2, "no more", repair(site))
+    tried = site.machine.journal("nsd.service").count("Starting nsd.service") - tries
+    check(tried == 2, "systemd was asked twice", tried)
+    check(log(site)[mark:].count("was restarted 2 times within 600 s and did not get well") == 1, "told once", log(site)[mark:])
+    for words in (["explain", "dns"], ["status"]):
+        said = " ".join(site.machine.run([site.ctl, *words], check=False).stdout.split())
+        check("did not help" in said, f"redshankctl {words[0]} shows it", said)
+    site.machine.run(["rm", "-r", "/run/systemd/system/nsd.service.d"])
+    site.machine.systemctl("daemon-reload")
+    site.machine.systemctl("start", "nsd.service")
+    eventually(lambda: healthy(site) and repair(site)["state"] == "idle", 10, lambda: dns(site))
 
 
 main(make_site)
