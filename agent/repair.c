@@ -43,6 +43,7 @@ struct repairs {
 	struct units *units;
 	const struct engine *engine;
 	const struct config *config;
+	char *folder; /* of the fragments, as at the start: another one takes a restart */
 	sd_event_source *timer;
 	struct repair_item **items; /* of the services in their order; NULL where there is none */
 	size_t n;
@@ -383,7 +384,8 @@ static void item_ended(struct repair_item *item, enum units_job_end end, const c
 	item->results[result]++;
 	repair_done(&item->repair, result, clock_monotime());
 	if (result == REPAIR_RESULT_DENIED || result == REPAIR_RESULT_MISSING)
-		repair_keep(item->repairs, item->repairs->config); /* it was none */
+		repair_keep(item->repairs, item->repairs->config,
+			item->repairs->folder); /* it was none */
 	say_result(item, result);
 	repairs_look(item->repairs);
 }
@@ -404,7 +406,7 @@ static void item_order(struct repair_item *item, enum repair_do what)
 
 	say_attempt(item, what == REPAIR_DO_RESTART);
 	/* First, so that an agent which dies of this very moment has counted it. */
-	repair_keep(item->repairs, item->repairs->config);
+	repair_keep(item->repairs, item->repairs->config, item->repairs->folder);
 	r = units_order(&item->call, item->repairs->units, order, item->unit, on_ended, item);
 	if (r < 0)
 		item_ended(item, UNITS_JOB_UNANSWERED,
@@ -615,6 +617,9 @@ int repairs_new(struct repairs **ret, sd_event *event, struct units *units,
 	r->event = sd_event_ref(event);
 	r->units = units;
 	r->engine = engine;
+	r->folder = strdup(config->bird.fragments);
+	if (!r->folder)
+		return -ENOMEM;
 	e = sd_event_add_time(event, &r->timer, CLOCK_BOOTTIME, UINT64_MAX, 1000, on_timer, r);
 	if (e < 0)
 		return e;
@@ -625,7 +630,7 @@ int repairs_new(struct repairs **ret, sd_event *event, struct units *units,
 	if (e < 0)
 		return e;
 	repairs_commit(r, config, change);
-	repair_recall(r, config);
+	repair_recall(r, r->folder);
 	*ret = TAKE_PTR(r);
 	return 0;
 }
@@ -641,6 +646,7 @@ void repairs_free(struct repairs *r)
 		units_unhold(r->units);
 	sd_event_source_disable_unref(r->timer);
 	sd_event_unref(r->event);
+	free(r->folder);
 	free(r);
 }
 

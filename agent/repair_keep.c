@@ -49,7 +49,7 @@ static int keep_render(const struct repairs *r, const struct config *config, str
 	return e;
 }
 
-void repair_keep(const struct repairs *r, const struct config *config)
+void repair_keep(const struct repairs *r, const struct config *config, const char *where)
 {
 	_cleanup_buffer_ struct buffer text = {0};
 	_cleanup_close_ int folder = -1;
@@ -59,7 +59,7 @@ void repair_keep(const struct repairs *r, const struct config *config)
 	buffer_init(&text, KEEP_TEXT_MAX);
 	e = keep_render(r, config, &text);
 	if (e >= 0)
-		e = fragment_open_folder(config->bird.fragments, &folder, &error);
+		e = fragment_open_folder(where, &folder, &error);
 	if (e >= 0)
 		e = fragment_place(
 			folder, KEEP_NEW, REPAIR_KEEP_FILE, buffer_string(&text), text.length);
@@ -67,7 +67,7 @@ void repair_keep(const struct repairs *r, const struct config *config)
 		event_say(LOG_WARNING, EVENT_AGENT_TROUBLE, NULL,
 			"%s/" REPAIR_KEEP_FILE
 			": %s; an agent that starts anew would count restarts from none",
-			config->bird.fragments, strerror(-e));
+			where, strerror(-e));
 }
 
 static void keep_read_line(struct repairs *r, char *line)
@@ -86,7 +86,7 @@ static void keep_read_line(struct repairs *r, char *line)
 	}
 }
 
-void repair_recall(struct repairs *r, const struct config *config)
+void repair_recall(struct repairs *r, const char *where)
 {
 	_cleanup_buffer_ struct buffer text = {0};
 	_cleanup_close_ int folder = -1;
@@ -94,7 +94,7 @@ void repair_recall(struct repairs *r, const struct config *config)
 	struct error error;
 
 	buffer_init(&text, KEEP_TEXT_MAX);
-	if (fragment_open_folder(config->bird.fragments, &folder, &error) < 0 ||
+	if (fragment_open_folder(where, &folder, &error) < 0 ||
 		fragment_read_file(folder, REPAIR_KEEP_FILE, &text) < 0 || text.length == 0)
 		return;
 	keep_boot(boot);

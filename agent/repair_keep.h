@@ -14,9 +14,10 @@
 
 #define REPAIR_KEEP_FILE ".restarts"
 
-/* Writes them. Never fails: what cannot be written is said, and the restart is not held up. */
-void repair_keep(const struct repairs *r, const struct config *config);
+/* Writes them into the folder. Never fails: what cannot be written is said, and the restart is not
+ * held up. */
+void repair_keep(const struct repairs *r, const struct config *config, const char *where);
 /* Reads them into `r`, which was just made. */
-void repair_recall(struct repairs *r, const struct config *config);
+void repair_recall(struct repairs *r, const char *where);
 
 #endif
