@@ -302,8 +302,8 @@ START_TEST (a_leaving_agent_begins_nothing) {
 			event, is_in(rows[i].state) && fake.started == rows[i].started, 3000));
 	if (i == 1)
 		ck_assert(LOOP_UNTIL(event, fake.asked > 0, 3000));
-	if (i == 5 || i == 6)
-		LOOP_FOR(event, 50); /* the job's name has come */
+	if (i == 2 || i == 5 || i == 6)
+		LOOP_FOR(event, 50); /* the question has left, or the job's name has come */
 	if (i == 6) {
 		fake_end_job(&fake, "failed");
 		ck_assert(LOOP_UNTIL(event, is_in(rows[i].state), 3000));
