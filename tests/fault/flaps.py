@@ -98,9 +98,9 @@ def test_flaps(site):
           ", ".join(f"{moved[name]} of halves of {half}" for name, half in zip(names, HALVES)))
     for name, half in zip(names, HALVES):
         longest = max(span.end - span.begin for span in ledger.downs[name]) / INTERVAL
-        if 2 * half > 1 and longest < FALL - 1:
+        if 2 * half > 1 and longest < FALL - 1.25:  # two intervals hold three looks, if only just
             check(moved[name] == 0, f"{name} is never down for long enough", moved[name], longest)
-        if half > FALL + 1:
+        if half >= FALL + 1:
             check(moved[name] > 0, f"{name} is down for long enough", moved[name])
 
 
