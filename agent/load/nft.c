@@ -107,10 +107,12 @@ static int error_of(const struct nlmsghdr *h)
 	return error < 0 ? error : -EBADMSG;
 }
 
-/* libmnl takes a length above INT_MAX for a negative one, and so for one that fits. */
+/* libmnl takes a length above INT_MAX for a negative one, and so for one that fits; and reads into
+ * the padding. */
 static bool message_fits(const struct nlmsghdr *h, int left)
 {
-	return left >= (int)sizeof(*h) && h->nlmsg_len <= (uint32_t)left && mnl_nlmsg_ok(h, left);
+	return left >= (int)sizeof(*h) && h->nlmsg_len <= (uint32_t)left &&
+	       NLMSG_ALIGN(h->nlmsg_len) <= (uint32_t)left && mnl_nlmsg_ok(h, left);
 }
 
 int nft_parse(

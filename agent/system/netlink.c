@@ -18,12 +18,12 @@ bool netlink_is_whole(const void *buf, size_t n)
 		size_t step;
 
 		memcpy(&header, at, sizeof(header));
+		/* First as it is: NLMSG_ALIGN() counts in 32 bits. */
 		if (header.nlmsg_len < sizeof(header) || header.nlmsg_len > n)
 			return false;
-		/* The last one needs no padding. */
 		step = NLMSG_ALIGN((size_t)header.nlmsg_len);
-		if (step >= n)
-			return true;
+		if (step > n)
+			return false;
 		at += step;
 		n -= step;
 	}

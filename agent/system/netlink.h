@@ -8,7 +8,8 @@
 /*
  * Do the `n` bytes of `buf` hold whole messages and nothing else, but for less than a header at the
  * end? libmnl takes a length for an int: one of 2 GB and more is smaller than any buffer for it,
- * and mnl_cb_run() reads on behind the end.
+ * and mnl_cb_run() reads on behind the end. And it takes a message's attributes to end where its
+ * padding does, so that has to be there, too, as the kernel sends it.
  */
 bool netlink_is_whole(const void *buf, size_t n);
 

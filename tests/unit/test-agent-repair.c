@@ -494,6 +494,7 @@ END_TEST
 /* Of another boot, another unit, the future, out of order, or no such file at all: counts
  * for nothing. */
 START_TEST (what_is_not_ours_counts_for_nothing) {
+	unsigned long long now_us = clock_monotime().us;
 	char boot[64] = "", text[512];
 	FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
 
@@ -505,8 +506,7 @@ START_TEST (what_is_not_ours_counts_for_nothing) {
 	KEPT("dns nsd.service 1 2\n");
 	ck_assert_uint_eq(attempts(), clock_monotime().us < 3600000000 ? 2 : 0);
 	(void)snprintf(text, sizeof(text), "redshank-restarts 1 %s\ndns nsd.service %llu %llu\n",
-		boot, (unsigned long long)clock_monotime().us - 2,
-		(unsigned long long)clock_monotime().us - 1);
+		boot, now_us - 2, now_us - 1);
 	kept(text);
 	another_life();
 	ck_assert_uint_eq(attempts(), 2); /* and this is what else would be counted */
