@@ -11,6 +11,7 @@
 #include <linux/netfilter/nfnetlink.h>
 
 #include "agent/base/cleanup.h"
+#include "agent/system/netlink.h"
 
 #define NFT_TABLE "redshank"
 #define NFT_DATAGRAM_MAX (32U * 1024) /* the kernel's own bound of a dump's datagrams */
@@ -107,14 +108,6 @@ static int error_of(const struct nlmsghdr *h)
 	return error < 0 ? error : -EBADMSG;
 }
 
-/* libmnl takes a length above INT_MAX for a negative one, and so for one that fits; and reads into
- * the padding. */
-static bool message_fits(const struct nlmsghdr *h, int left)
-{
-	return left >= (int)sizeof(*h) && h->nlmsg_len <= (uint32_t)left &&
-	       NLMSG_ALIGN(h->nlmsg_len) <= (uint32_t)left && mnl_nlmsg_ok(h, left);
-}
-
 int nft_parse(
 	const void *bytes, size_t n, uint32_t sequence, nft_counter_fn counter, void *userdata)
 {
@@ -122,7 +115,7 @@ int nft_parse(
 	int left = (int)n;
 	bool interrupted = false;
 
-	for (; message_fits(h, left); h = mnl_nlmsg_next(h, &left)) {
+	for (; left > 0 && netlink_first_is_whole(h, (size_t)left); h = mnl_nlmsg_next(h, &left)) {
 		if (h->nlmsg_seq != sequence)
 			continue;
 		interrupted = interrupted || (h->nlmsg_flags & NLM_F_DUMP_INTR);

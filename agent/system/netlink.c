@@ -9,20 +9,35 @@
 #include <stdint.h>
 #include <string.h>
 
+/* The first message with its padding, in bytes; 0: it is not whole. */
+static size_t netlink_step(const void *buf, size_t n)
+{
+	struct nlmsghdr header;
+	size_t step;
+
+	if (n < sizeof(header))
+		return 0;
+	memcpy(&header, buf, sizeof(header));
+	/* First as it is: NLMSG_ALIGN() counts in 32 bits. */
+	if (header.nlmsg_len < sizeof(header) || header.nlmsg_len > n)
+		return 0;
+	step = NLMSG_ALIGN((size_t)header.nlmsg_len);
+	return step <= n ? step : 0;
+}
+
+bool netlink_first_is_whole(const void *buf, size_t n)
+{
+	return netlink_step(buf, n) > 0;
+}
+
 bool netlink_is_whole(const void *buf, size_t n)
 {
 	const char *at = buf;
-	struct nlmsghdr header;
 
-	while (n >= sizeof(header)) {
-		size_t step;
+	while (n >= sizeof(struct nlmsghdr)) {
+		size_t step = netlink_step(at, n);
 
-		memcpy(&header, at, sizeof(header));
-		/* First as it is: NLMSG_ALIGN() counts in 32 bits. */
-		if (header.nlmsg_len < sizeof(header) || header.nlmsg_len > n)
-			return false;
-		step = NLMSG_ALIGN((size_t)header.nlmsg_len);
-		if (step > n)
+		if (step == 0)
 			return false;
 		at += step;
 		n -= step;

@@ -13,6 +13,9 @@
  */
 bool netlink_is_whole(const void *buf, size_t n);
 
+/* The same of the first message alone. */
+bool netlink_first_is_whole(const void *buf, size_t n);
+
 /* As mnl_cb_run(), with errno EBADMSG where what came is not whole: then no callback is called. */
 int netlink_run(const void *buf, size_t n, unsigned seq, unsigned portid, mnl_cb_t callback,
 	void *userdata);
