@@ -376,6 +376,12 @@ static enum repair_result result_of(enum units_job_end end)
 	abort();
 }
 
+/* Attempts outlive the agent. */
+static void repairs_keep(const struct repairs *r)
+{
+	repair_keep(r, r->config, r->folder);
+}
+
 static void item_ended(struct repair_item *item, enum units_job_end end, const char *text)
 {
 	enum repair_result result = result_of(end);
@@ -384,8 +390,7 @@ static void item_ended(struct repair_item *item, enum units_job_end end, const c
 	item->results[result]++;
 	repair_done(&item->repair, result, clock_monotime());
 	if (result == REPAIR_RESULT_DENIED || result == REPAIR_RESULT_MISSING)
-		repair_keep(item->repairs, item->repairs->config,
-			item->repairs->folder); /* it was none */
+		repairs_keep(item->repairs); /* it was none */
 	say_result(item, result);
 	repairs_look(item->repairs);
 }
@@ -406,7 +411,7 @@ static void item_order(struct repair_item *item, enum repair_do what)
 
 	say_attempt(item, what == REPAIR_DO_RESTART);
 	/* First, so that an agent which dies of this very moment has counted it. */
-	repair_keep(item->repairs, item->repairs->config, item->repairs->folder);
+	repairs_keep(item->repairs);
 	r = units_order(&item->call, item->repairs->units, order, item->unit, on_ended, item);
 	if (r < 0)
 		item_ended(item, UNITS_JOB_UNANSWERED,
