@@ -6,13 +6,11 @@ By default some of the calls, by the seed; with REDSHANK_LONG in the environment
 """
 
 import os
-import sys
 import time
 
-from lib.case import SKIPPED
+from lib.case import script
 from lib.chance import chance
 from lib.nemesis import CONVERGENCE, SERVICES, World
-from lib.netns import Cannot
 from lib.promise import DEAD, Ledger, Span, judge
 from lib.wait import TimedOut, until
 from lib.wire import ANNOUNCE, WITHDRAW, normal
@@ -175,8 +173,4 @@ def run():
     return 1 if failed else 0
 
 
-try:
-    sys.exit(run())
-except Cannot as e:
-    print(f"skip - {e}")
-    sys.exit(SKIPPED)
+script(run)

@@ -9,14 +9,12 @@ same faults at the same times again. seeds.txt holds rounds that once failed; th
 
 import argparse
 import os
-import sys
 import time
 
-from lib.case import SKIPPED
+from lib.case import script
 from lib.chance import chance, the_seed
 from lib.faults import FAULTS
 from lib.nemesis import World
-from lib.netns import Cannot
 
 SEEDS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "seeds.txt")
 LIVES = ["nsd-killed", "nsd-hung", "nginx-killed", "nginx-hung", "address-missing", "flaps"]
@@ -111,13 +109,9 @@ def run(args, plain, seconds):
 
 
 def main():
-    try:
-        args = arguments()
-        kinds = [plain for plain in (False, True) if not (args.sanitized if plain else args.plain)]
-        sys.exit(1 if sum(run(args, plain, args.seconds / len(kinds)) for plain in kinds) else 0)
-    except Cannot as e:
-        print(f"skip - {e}")
-        sys.exit(SKIPPED)
+    args = arguments()
+    kinds = [plain for plain in (False, True) if not (args.sanitized if plain else args.plain)]
+    return 1 if sum(run(args, plain, args.seconds / len(kinds)) for plain in kinds) else 0
 
 
-main()
+script(main)

@@ -52,6 +52,15 @@ def main(make_site=None):
     sys.exit(_run(tests, make_site))
 
 
+def script(run):
+    """Runs run() of a test that is no list of test_ functions: its exit status is what that returns, or SKIPPED."""
+    try:
+        sys.exit(run())
+    except Cannot as e:
+        print(f"skip - {e}", flush=True)
+        sys.exit(SKIPPED)
+
+
 def _run(tests, make_site):
     if not tests:
         print("not ok - no such test")

@@ -109,29 +109,28 @@ def test_first_rise(site):
         with open(runs, encoding="ascii") as f:
             return len([line for line in f if since < float(line) < came])
 
+    def away_and_back():
+        """The same of a service that was down."""
+        with open(bad, "w", encoding="ascii"):
+            pass
+        site.wait_route(DNS, set())
+        moment = time.time()
+        os.unlink(bad)
+        return needed(moment)
+
     checks = {**edge.agent.default_config()["services"]["dns"]["checks"], "proof": proof}
     began = time.time()
     agent = fresh(site, {"checks": checks}, wait=False)
     first = needed(began)
     check(first >= 6, "first_rise the first time", first)
-    with open(bad, "w", encoding="ascii"):
-        pass
-    site.wait_route(DNS, set())
-    moment = time.time()
-    os.unlink(bad)
-    again = needed(moment)
+    again = away_and_back()
     check(2 <= again < 6, "rise from then on", again)
     agent.wait_status(lambda s: s["bird"]["settled"], what="settled")
     # Found announced: it was up, and once down it needs no more than `rise`.
     agent.stop(signal.SIGUSR2)
     agent.start()
     agent.wait_check("dns", "proof", state="up")
-    with open(bad, "w", encoding="ascii"):
-        pass
-    site.wait_route(DNS, set())
-    moment = time.time()
-    os.unlink(bad)
-    again = needed(moment)
+    again = away_and_back()
     check(2 <= again < 6, "what was found announced was up", again)
 
 
