@@ -25,13 +25,14 @@ Everything ends with the block, or with the process, even one that is killed wit
 
 import ipaddress
 import os
+import time
 
 from lib import birds, frr, netns
 from lib.agentctl import ROOT, Agent
 from lib.client import Asker
 from lib.services import DNS_ADDRESSES, WEB_ADDRESSES, Nginx, Nsd
 from lib.wait import TimedOut, until
-from lib.wire import Wire, normal
+from lib.wire import ANNOUNCE, Wire, normal
 
 TEMPLATE = os.path.join(ROOT, "bird-templates", "redshank.conf")
 
@@ -205,6 +206,35 @@ class Site:
         return until(
             lambda: self.routes(prefix).get(edge), timeout, lambda: f"router has {prefix} from {edge}\n{self.report()}"
         )
+
+    def moment(self):
+        """The time now, once the wire shows all that the agents' status does: what it shows later is new.
+
+        A status is ahead of the wire, and a last resort in the router's table is no proof that the
+        prefix proper is there; a test that counts UPDATEs starts to count here.
+        """
+        for edge in self.edges:
+            if edge.agent.process and edge.agent.process.alive():
+                until(lambda e=edge: not self._behind(e), 10, lambda e=edge: f"{e.name}'s wire: {self._behind(e)}")
+        return time.time()
+
+    def _behind(self, edge):
+        """What the last UPDATE of each prefix of this edge does not say yet of its agent's status."""
+        status, last = edge.agent.status(), {}
+        for event in self.wire.since(0, edge.name):
+            last[event.prefix] = event
+        if not status["bird"]["settled"]:
+            return ["not settled"]
+        late = []
+        for service in status["services"].values():
+            for prefix, state in service["prefixes"].items():
+                event = last.get(prefix)
+                there = bool(event) and event.kind == ANNOUNCE
+                if there != bool(state["exported"]):
+                    late.append((prefix, state["exported"], str(event)))
+                elif there and state["wanted"] == "announce" and event.med not in (None, state["weight"]):
+                    late.append((prefix, state["weight"], str(event)))
+        return late
 
     def ask(self, address="192.0.2.53", timeout=1.0):
         """The client asks once: the name of the edge that answered, or None."""

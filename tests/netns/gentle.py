@@ -79,7 +79,7 @@ def test_slow_start(site):
     check(meds(site, DNS, began) == [500, 400, 300, 200, 100], "the steps", meds(site, DNS, began))
     check(set(meds(site, WEB, began)) == {100}, "the other service has none", meds(site, WEB, began))
     check(not withdrawn(site, DNS, began), "nothing is withdrawn on the way")
-    moment = time.time()
+    moment = site.moment()
     agent.stop(signal.SIGUSR2)
     agent.start()
     agent.wait_prefix(DNS, reason="healthy", announced=True, weight=100)
@@ -171,8 +171,7 @@ def test_start_spread(site):
     check(held, "what is healthy waits")
     for prefix in (DNS, DNS6, WEB):
         agent.wait_prefix(prefix, announced=True, exported=1)
-    agent.wait_status(lambda s: s["bird"]["settled"], what="settled")
-    moment = time.time()
+    moment = site.moment()
     agent.stop(signal.SIGUSR2)
     agent.start()
     agent.wait_prefix(DNS, announced=True, reason="healthy", timeout=2)
@@ -210,7 +209,7 @@ def test_drain_without_configure(site):
     """Where BIRD refuses to configure nothing can be announced first, and it is withdrawn all the same."""
     agent = fresh(site, {"leave": {"graceful": "700ms"}})
     site.edges[0].break_bird_conf()
-    moment = time.time()
+    moment = site.moment()
     ctl(agent, "drain", "dns")
     gone = site.wire.wait_withdraw("edge1", DNS, since=moment)
     check(gone.time - moment < 2.5, "in time", gone.time - moment)
@@ -256,7 +255,7 @@ def test_shared(site):
     agent.reload()
     agent.wait_check("dns", "upstream", state="up")
     agent.wait_prefix(DNS, reason="healthy", announced=True)
-    moment = time.time()
+    moment = site.moment()
     with open(agent.edge.host.path("outage"), "w", encoding="utf-8"):
         pass
     agent.wait_prefix(DNS6, wanted="announce", reason="shared_unhealthy")
@@ -272,7 +271,7 @@ def test_reload_guard(site):
     """A reload that drops most of what is announced is refused by name; HUP never forces it."""
     agent = fresh(site)
     del agent.config["services"]["dns"]
-    mark, moment = len(agent.text()), time.time()
+    mark, moment = len(agent.text()), site.moment()
     agent.reload()
     agent.wait_log("reload refused: it would withdraw too much", after=mark)
     agent.wait_log("would be withdrawn: " + DNS + " of dns", after=mark)

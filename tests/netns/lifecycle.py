@@ -89,8 +89,7 @@ def test_term_keep(site):
     edge.agent.start()
     for prefix in ALL:
         site.wait_announced(prefix, "edge1")
-    edge.agent.wait_status(lambda s: s["bird"]["settled"], what="settled")
-    begun = time.time()
+    begun = site.moment()
     check(edge.agent.stop(signal.SIGTERM) == 0, "exit status 0")
     check(announced(site) == {WEB}, "web is kept", announced(site))
     check(sorted(changes(site, begun)) == [(WITHDRAW, DNS), (WITHDRAW, DNS6)], "two UPDATEs", changes(site, begun))
@@ -116,7 +115,7 @@ def test_away_nothing_happens(site):
     """USR2 and kill -9 leave BIRD alone, and the next agent sends no UPDATE."""
     for how in ("usr2", "kill"):
         all_up(site)
-        begun = time.time()
+        begun = site.moment()
         leave(site.edges[0], how)
         start_and_rest(site, [], begun)
         check(site.edges[0].agent.status()["bird"]["commands_sent"] == 0, f"{how}: not one command that changes")
@@ -126,7 +125,7 @@ def test_away_service_dies(site):
     """A service that dies while the agent is away is withdrawn within a second of its return."""
     for how in ("usr2", "kill"):
         all_up(site)
-        begun = time.time()
+        begun = site.moment()
         leave(site.edges[0], how)
         site.edges[0].nsd.kill()
         start_and_rest(site, [(WITHDRAW, DNS), (WITHDRAW, DNS6)], begun)
