@@ -357,6 +357,8 @@ static enum shed_why shed_last_doubt(
 		return SHED_WHY_LATE;
 	if (r->why == SHED_WHY_OPERATOR)
 		return SHED_WHY_NEW;
+	if (s->prefixes[r->prefix].facts.held)
+		return SHED_WHY_HELD;
 	if (!s->own.valid)
 		return SHED_WHY_NO_LOAD;
 	if (!shed_is_above(shed_expected(s, &n), s->own.capacity, s->settings.target_bp))
@@ -448,7 +450,8 @@ static void shed_release(struct shed *s, struct monotime now)
 
 static void shed_obey_guard(struct shed *s, struct monotime now)
 {
-	uint64_t out = 0, load = 0;
+	uint64_t load = 0;
+	bool any = false;
 
 	for (size_t i = 0; i < s->n_prefixes; i++) {
 		const struct shed_prefix_state *p = &s->prefixes[i];
@@ -464,12 +467,12 @@ static void shed_obey_guard(struct shed *s, struct monotime now)
 			.others = live > others ? live : others,
 			.load = is_out ? r->load : 0,
 		};
-		out += s->guard[i].load;
+		any = any || is_out;
 		/* half of what it was when the last one went, with all that was out by then */
 		if (is_out && r->whole > load)
 			load = r->whole;
 	}
-	if (out == 0 || shed_guard(s->guard, s->n_prefixes, load, s->settings.most_bp) == 0)
+	if (!any || shed_guard(s->guard, s->n_prefixes, load, s->settings.most_bp) == 0)
 		return;
 	for (size_t i = 0; i < s->n_prefixes; i++) {
 		struct shed_record *r = s->prefixes[i].record;

@@ -270,8 +270,9 @@ int number_open(struct number_text *t, enum config_format format, const char *te
 	if (memchr(text, '\0', length))
 		return error_set(ret_error, EBADMSG, "a NUL byte in it");
 	if (format == CONFIG_FORMAT_JSON) {
-		opened.tree =
-			json_loadb(text, length, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, &error);
+		/* As reals, so that a number beyond 64 bits elsewhere in it does no harm. */
+		opened.tree = json_loadb(text, length,
+			JSON_DECODE_ANY | JSON_REJECT_DUPLICATES | JSON_DECODE_INT_AS_REAL, &error);
 		if (!opened.tree)
 			return error_set(ret_error, EBADMSG, "no JSON: line %d, column %d: %.*s",
 				error.line, error.column, SHOWN_MAX, error.text);

@@ -315,6 +315,22 @@ START_TEST (cool_again_while_it_asks) {
 }
 END_TEST
 
+/* Whoever froze the server, or took the prefix in hand, did it before anything was out. */
+START_TEST (held_while_it_asks) {
+	tellers[2].deaf = true;
+	load = 90000;
+	pass(8000);
+	ck_assert_int_eq(why(4), SHED_WHY_ASKING);
+	for (size_t v = 0; v < PREFIXES; v++)
+		held[v] = true;
+	tellers[2].deaf = false;
+	pass(20000);
+	ck_assert_uint_eq(n_out(), 0);
+	ck_assert_int_eq(last(4), SHED_WHY_HELD);
+	ck_assert_int_eq(why(4), SHED_WHY_HELD);
+}
+END_TEST
+
 START_TEST (an_answer_to_an_old_question_is_nobodys) {
 	struct shed_call call = {0};
 
@@ -510,7 +526,7 @@ static void add_all(TCase *t)
 		a_worse_weight_receives_nothing, the_floor_is_met_by_others_who_only_stay,
 		never_the_last_prefix, never_more_than_half, all_must_have_promised,
 		the_margin_is_asked_for, a_refusal_ends_it_and_it_waits,
-		the_tier_changes_while_it_asks, cool_again_while_it_asks,
+		the_tier_changes_while_it_asks, cool_again_while_it_asks, held_while_it_asks,
 		an_answer_to_an_old_question_is_nobodys,
 		leases_count_from_sending_less_guard_and_drift,
 		fewer_than_the_floor_promise_and_it_returns,

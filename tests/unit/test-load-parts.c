@@ -173,6 +173,9 @@ static const struct {
 	{CONFIG_FORMAT_JSON, "{\"a\": null}", "a", -EBADMSG, 0},
 	{CONFIG_FORMAT_JSON, "{\"a\": -1}", "a", -EBADMSG, 0},
 	{CONFIG_FORMAT_JSON, "{\"a\": 1", "a", -EBADMSG, 0},
+	/* "no limit", as many a service writes it, beside what is asked for */
+	{CONFIG_FORMAT_JSON, "{\"a\": 7, \"b\": 18446744073709551615}", "a", 0, 7000},
+	{CONFIG_FORMAT_JSON, "{\"a\": 18446744073709551615}", "a", -EBADMSG, 0},
 	{CONFIG_FORMAT_PROMETHEUS, "# HELP a b\n# TYPE a gauge\na 5\nab 7\n", "a", 0, 5000},
 	{CONFIG_FORMAT_PROMETHEUS, "a{x=\"1\",y=\"2\"} 5\na{x=\"2\"} 6 1700000000\n", "a", 0,
 		11000},
