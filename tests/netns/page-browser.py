@@ -4,8 +4,12 @@ What a page of the status can not know is asked of the browser: what is on the s
 what axe-core objects to, what was requested, what was executed.
 """
 
+import contextlib
+import http.server
 import json
 import os
+import socketserver
+import threading
 import time
 import urllib.request
 
@@ -116,6 +120,16 @@ def check_looks(page, width, what):
         page.shot(os.path.join(shots, what.replace(", ", "-") + ".png"))
 
 
+def check_everywhere(site, what, ready):
+    """Both colour schemes, 360 and 1,280 pixels, when the page is `ready`."""
+    for scheme in ("light", "dark"):
+        for width in (360, 1280):
+            page = site.open(scheme=scheme, width=width)
+            page.wait(f"{ready} && {LINK} === 'live'")
+            check_looks(page, width, f"{scheme}, {width}, {what}")
+            page.close()
+
+
 def test_axe_and_width(site):
     """Both colour schemes, 360 and 1,280 pixels, well and in trouble: axe-core is content, nothing scrolls sideways."""
     edge = site.edges[0]
@@ -123,13 +137,7 @@ def test_axe_and_width(site):
         if trouble:
             edge.nsd.kill()
             site.agent.ctl("drain", "web", "--reason", "new disks", "--for", "2h")
-        for scheme in ("light", "dark"):
-            for width in (360, 1280):
-                page = site.open(scheme=scheme, width=width)
-                page.wait(f"({VERDICT} === 'trouble') === {json.dumps(trouble)} && {LINK} === 'live'")
-                what = f"{scheme}, {width}, {'trouble' if trouble else 'well'}"
-                check_looks(page, width, what)
-                page.close()
+        check_everywhere(site, "trouble" if trouble else "well", f"({VERDICT} === 'trouble') === {json.dumps(trouble)}")
     site.agent.ctl("undrain", "web")
     edge.nsd.start()
 
@@ -302,6 +310,115 @@ def test_axe_and_width_of_neighbours(site):
             page.close()
 
 
+def address_of(prefix):
+    return f"{row(prefix)}.querySelector('.address').innerText"
+
+
+ADDRESSES = "document.querySelector('[data-service=web] .addresses').innerText"
+HERE = {"interface": "lo", "state": "present", "ours": True, "restored": 0, "error": None}
+ODD_ADDRESSES = (
+    *({**HERE, "state": state} for state in ("others", "missing", "announced", "bird", "grace", "absent", "kept", "of a newer agent")),
+    {**HERE, "restored": 1}, {**HERE, "restored": 7},
+    {**HERE, "state": "missing", "restored": 2, "error": "Operation not permitted"},
+)
+
+
+@contextlib.contextmanager
+def answering(path, document):
+    """A socket whose every answer is this document, as an agent would give it."""
+
+    class Answer(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):  # pylint: disable=invalid-name
+            body = json.dumps(document).encode()
+            self.send_response(200)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_):  # pylint: disable=arguments-differ
+            pass
+
+    with socketserver.UnixStreamServer(path, Answer) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            yield
+        finally:
+            server.shutdown()
+            os.unlink(path)
+
+
+def explained(site, document=None):
+    """What `redshankctl explain` says of the web's prefix, in one line; of this document, or of what is."""
+    agent, real = site.agent, site.agent.socket
+    if document is None:
+        return " ".join(agent.ctl("explain", WEB).stdout.split())
+    agent.socket = site.edges[0].host.path("answering.sock")
+    try:
+        with answering(agent.socket, document):
+            return " ".join(agent.ctl("explain", WEB).stdout.split())
+    finally:
+        agent.socket = real
+
+
+def test_words_of_addresses(site):
+    """Of an address that the agent manages the page says what `redshankctl explain` says; once where all are as they
+    should be, and nothing where none is managed."""
+    page, status = site.open(), site.agent.status()
+    check(page.eval("[...document.querySelectorAll('.address, .addresses')].every(n => !n.innerText)"), "none is managed")
+    explain = json.loads(site.agent.get("/v1/explain?name=" + WEB)[1])
+    web = status["services"]["web"]["prefixes"]
+    web["192.0.2.81/32"] = {**web[WEB], "address": HERE}
+    status["bird"]["settled"] = False  # it is asked for more often
+    for n, address in enumerate((HERE, *ODD_ADDRESSES)):
+        status["node"] = f"node{n}"
+        explain["services"]["web"]["prefixes"][WEB]["address"] = web[WEB]["address"] = address
+        page.fake("/v1/status", json.dumps(status))
+        page.wait(f"document.querySelector('#node').innerText === 'node{n}'")
+        own, all_of_them = page.eval(address_of(WEB)), page.eval(ADDRESSES)
+        check(bool(own) == (address != HERE), "a sentence of its own where there is something to say", own)
+        check(all_of_them == f"Addresses{' of the others' if own else ''}: managed, and present on lo.", "the service's", all_of_them)
+        words = explained(site, explain)
+        check((own or all_of_them).split(": ", 1)[1] in words, "the same words", address, own, words)
+        page.unfake("/v1/status")
+    innocent(page, "words of addresses")
+
+
+def test_addresses(site):
+    """An address that another has put there; that the agent has put there; that somebody has removed, and it was added
+    again; that leaves; that cannot be added. axe-core is content, and nothing scrolls sideways."""
+    edge, config = site.edges[0], site.agent.default_config()
+    config["services"]["web"]["manage_addresses"] = True
+    config["stop_grace"] = "3s"
+    site.fresh(config)
+    site.agent.wait_prefix(WEB, announced=True, exported=1, reason="healthy", timeout=15)
+    page = site.open()
+
+    def says_as_explained(part, where):
+        page.wait(f"{where}.includes({json.dumps(part)})")
+        check(part in explained(site), part, explained(site))
+
+    says_as_explained("managed, but somebody else has put it here: it is used, and never removed.", address_of(WEB))
+    edge.remove_address("192.0.2.80")
+    says_as_explained("managed, and present on lo.", ADDRESSES)
+    edge.remove_address("192.0.2.80")
+    says_as_explained("managed, and present on lo; somebody has removed it 1 time, and it was added again.", address_of(WEB))
+    check_everywhere(site, "address restored", f"{address_of(WEB)} !== ''")
+    site.agent.wait_prefix(WEB, announced=True, exported=1, reason="healthy")
+    check(site.agent.ctl("drain", "web").returncode == 0, "drained")
+    says_as_explained("to be removed when stop_grace is over: packets may still be under way", address_of(WEB))
+    says_as_explained("managed, and not here, since the service was sent away", address_of(WEB))
+    site.agent.ctl("undrain", "web")
+    says_as_explained("managed, and present on lo", address_of(WEB))
+    config["services"]["web"]["manage_addresses"] = {"interface": "nowhere0"}
+    site.fresh(config)  # the agent before has taken its address with it
+    says_as_explained("managed, and MISSING: to be added to nowhere0; the last attempt failed: No such device.", address_of(WEB))
+    check_everywhere(site, "address missing", f"{address_of(WEB)}.includes('nowhere0')")
+    page.close()
+    edge.add_address("192.0.2.80")
+    site.healthy()
+
+
 def test_hostile_words(site):
     """Names, reasons and words that are HTML and script are text, and nothing of them runs (A26)."""
     config = site.agent.default_config()
@@ -321,6 +438,8 @@ def test_hostile_words(site):
     service = document["services"].pop("web")
     document["services"] = {ATTACK: service, "__proto__": service, "constructor": document["services"].pop("dns")}
     service["prefixes"][ATTACK] = service["prefixes"].pop(WEB)
+    service["prefixes"][ATTACK]["address"] = {key: ATTACK for key in HERE}
+    service["prefixes"]["__proto__"] = {"address": {"state": "__proto__"}}
     document["load"] = {ATTACK: ATTACK, "__proto__": {"a": ATTACK}}
     document["neighbours"] = {"error": ATTACK, "members": {ATTACK: {"state": ATTACK, "error": ATTACK, "report": {"spare": ATTACK, "willing": True}},
                                                           "edge2": {"report": [7]}, "__proto__": {"state": "fresh"}}}
@@ -338,7 +457,7 @@ def test_hostile_words(site):
     check(page.eval("document.querySelectorAll('main img, main script, main b').length") == 0, "no element came of it")
     check(page.eval("({}).a === undefined && Object.prototype.health === undefined"), "no prototype was touched")
     # An older or a newer agent, which lacks keys or has other things there.
-    for odd in ({}, {"services": 7, "bird": [], "verdict": "x", "drains": {}}, {"services": {"a": {}, "b": None}, "load": []}):
+    for odd in ({}, {"services": 7, "bird": [], "verdict": "x", "drains": {}}, {"services": {"a": {}, "b": None, "c": {"prefixes": {"d": {"address": 7}}}}, "load": []}):
         page.unfake("/v1/status")
         page.fake("/v1/status", json.dumps({"node": f"odd{len(odd)}", **odd}))
         page.wait(f"document.querySelector('#node').innerText === 'odd{len(odd)}' && ['live', 'polling'].includes({LINK})")

@@ -168,6 +168,45 @@ function prefixReason(prefix) {
 	return "drained" + (drain.reason ? ": " + drain.reason : "") + ", " + until(drain);
 }
 
+/* The words of `redshankctl explain`, held to it by a test. The interface follows where one ends in a blank. */
+const ADDRESSES = {
+	present: "managed, and present on ",
+	others: "managed, but somebody else has put it here: it is used, and never removed",
+	missing: "managed, and MISSING: to be added to ",
+	announced: "to be removed when it is withdrawn, by itself and as part of a bigger prefix",
+	bird: "to be removed when BIRD is known to have withdrawn it: packets may still come",
+	grace: "to be removed when stop_grace is over: packets may still be under way",
+	absent: "managed, and not here, since the service was sent away",
+	kept: "managed, and it stays when the agent leaves",
+};
+
+function addressText(address) {
+	const said = Object.hasOwn(ADDRESSES, address.state) ? ADDRESSES[address.state] : "managed: " + address.state;
+	return said + (said.endsWith(" ") ? address.interface : "") +
+		(address.restored > 0 ? "; somebody has removed it " + plural(address.restored, "time") +
+			", and it was added again" : "") +
+		(address.error ? "; the last attempt failed: " + address.error : "") + ".";
+}
+
+/* Managed, there, and nothing ever came between: the service says it once for all of these. */
+const isPlain = address => address.state === "present" && !(address.restored > 0) && !address.error;
+
+/* Of what is not so: the sentence, and how it looks. */
+function addressNote(prefix) {
+	const address = object(prefix.address);
+	if (!address.state || isPlain(address))
+		return ["", "unknown"];
+	return ["Address: " + addressText(address), address.state === "missing" || address.error ? "trouble" :
+		address.restored > 0 ? "look" : "unknown"];
+}
+
+function addressesText(prefixes) {
+	const managed = prefixes.map(([, prefix]) => object(prefix.address));
+	const plain = managed.filter(address => address.state && isPlain(address));
+	return plain.length === 0 ? "" : (plain.length === managed.length ? "Addresses: " : "Addresses of the others: ") +
+		addressText(plain[0]);
+}
+
 const PREFIX_CELLS = [["wanted", "Wanted"], ["announced", "Announced"], ["exported", "Exported"],
 	["weight", "Weight"], ["reason", "Reason"]];
 const CHECK_CELLS = ["outcomes", "latency", "reason"];
@@ -198,6 +237,8 @@ function makePrefix(key) {
 		node.cells[name] = make("span");
 		node.row.append(make("td", {class: name, "data-label": label.toLowerCase()}, node.cells[name]));
 	}
+	node.address = make("span");
+	node.cells.reason.after(node.address);
 	const [time, cell] = sinceCell();
 	node.time = time;
 	node.row.append(cell);
@@ -210,11 +251,12 @@ function tri(value) {
 
 function updatePrefix(node, prefix, bird) {
 	const level = levelOf(prefix), state = prefixState(prefix, bird);
+	const [address, looks] = addressNote(prefix);
 	const was = node.state.word.shown;
 	node.level = level;
 	node.changed = Date.parse(prefix.since) || 0;
 	node.data = prefix;
-	node.haystack = (state + " " + prefix.wanted + " " + prefixReason(prefix) + " " + level).toLowerCase();
+	node.haystack = (state + " " + prefix.wanted + " " + prefixReason(prefix) + " " + address + " " + level).toLowerCase();
 	/* Withdrawn as it should be is neither well nor trouble to who reads the row. */
 	const look = level === "good" && prefix.wanted === "withdraw" ? "out" : level;
 	if (showState(node, look, state) && was !== undefined && changes++ < CHANGES_MARKED)
@@ -224,6 +266,8 @@ function updatePrefix(node, prefix, bird) {
 	text(node.cells.exported, prefix.exported === null ? "?" : prefix.exported);
 	text(node.cells.weight, prefix.weight);
 	text(node.cells.reason, prefixReason(prefix));
+	text(node.address, address);
+	attribute(node.address, "class", "address " + looks);
 	since(node.time, prefix.since);
 }
 
@@ -370,11 +414,12 @@ function makeService(key) {
 	node.why = make("span", {class: "why"});
 	node.inside = make("div", {class: "inside"});
 	node.repair = make("p", {class: "repair"});
+	node.addresses = make("p", {class: "addresses"});
 	node.prefixTable = table("prefixes", "Prefixes of " + key, [["state", "State"], ["name", "Prefix"],
 		...PREFIX_CELLS, ["since", "For"]]);
 	node.checkTable = table("checks", "Checks of " + key, [["state", "State"], ["name", "Check"],
 		["outcomes", "Outcomes"], ["latency", "Latency"], ["reason", "Said last"], ["since", "For"]]);
-	node.inside.append(node.repair, node.checkTable.whole, node.prefixTable.whole);
+	node.inside.append(node.repair, node.addresses, node.checkTable.whole, node.prefixTable.whole);
 	node.summary = make("summary", null, node.glyph, make("h3", null, key), node.health, node.sum, node.why);
 	node.row = make("details", {class: "service", "data-service": key}, node.summary, node.inside);
 	node.summary.addEventListener("click", () => { node.touched = true; });
@@ -420,6 +465,8 @@ function updateService(node, service, bird, few) {
 	text(node.why, whyText(service));
 	text(node.repair, repairText(service.repair));
 	node.repair.hidden = !node.repair.shown;
+	text(node.addresses, addressesText(prefixes));
+	node.addresses.hidden = !node.addresses.shown;
 	node.checkTable.whole.hidden = checks.length === 0;
 	keyed(node.prefixes, prefixes, makePrefix, (row, prefix) => updatePrefix(row, prefix, bird));
 	node.changed = 0;
