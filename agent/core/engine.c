@@ -348,16 +348,22 @@ void engine_hurry(struct engine *e, struct monotime now)
 	engine_judge_all(e);
 }
 
+static struct monotime prefix_leaves(const struct inventory_prefix *p, struct monotime now)
+{
+	return p->view.wanted == PREFIX_WANTED_WITHDRAW ? MONOTIME_NEVER
+							: leave_ends(&p->leave, now);
+}
+
 struct monotime engine_left(const struct engine *e, struct monotime now)
 {
 	struct monotime last = MONOTIME_ZERO;
 
 	for (size_t i = 0; i < e->inventory.n_services; i++)
 		for (size_t k = 0; k < e->inventory.services[i].n_prefixes; k++) {
-			const struct inventory_prefix *p = &e->inventory.services[i].prefixes[k];
-			struct monotime ends = leave_ends(&p->leave, now);
+			struct monotime ends =
+				prefix_leaves(&e->inventory.services[i].prefixes[k], now);
 
-			if (p->view.wanted != PREFIX_WANTED_WITHDRAW && !monotime_is_never(ends))
+			if (!monotime_is_never(ends))
 				last = monotime_max(last, ends);
 		}
 	return last;
@@ -564,8 +570,7 @@ static struct monotime service_next(
 	for (size_t i = 0; i < s->n_prefixes; i++) {
 		const struct inventory_prefix *p = &s->prefixes[i];
 
-		if (p->view.wanted != PREFIX_WANTED_WITHDRAW)
-			next = monotime_min(next, leave_ends(&p->leave, now));
+		next = monotime_min(next, prefix_leaves(p, now));
 		next = monotime_min(next, prefix_next_step(e, s, p));
 	}
 	return next;
@@ -688,6 +693,17 @@ struct monotime engine_next_step(const struct engine *e, size_t service, size_t 
 	struct inventory_service *s = engine_service(e, service);
 
 	return prefix_next_step(e, s, service_prefix(s, prefix));
+}
+
+struct monotime engine_leaves(
+	const struct engine *e, size_t service, size_t prefix, struct monotime now)
+{
+	return prefix_leaves(service_prefix(engine_service(e, service), prefix), now);
+}
+
+struct monotime engine_spread_ends(const struct engine *e)
+{
+	return e->spread;
 }
 
 const struct check *engine_check(const struct engine *e, size_t service, size_t check)

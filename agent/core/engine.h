@@ -174,6 +174,11 @@ const struct engine_prefix *engine_prefix(const struct engine *e, size_t service
 struct monotime engine_reuse(const struct engine *e, size_t service);
 /* When a ramp takes its next step; never: the prefix is on none, or frozen. */
 struct monotime engine_next_step(const struct engine *e, size_t service, size_t prefix);
+/* When a prefix that leaves gently is withdrawn; never: it does not. */
+struct monotime engine_leaves(
+	const struct engine *e, size_t service, size_t prefix, struct monotime now);
+/* When the start's spread is over; never: it is. */
+struct monotime engine_spread_ends(const struct engine *e);
 const struct check *engine_check(const struct engine *e, size_t service, size_t check);
 enum service_health engine_health(const struct engine *e, size_t service);
 

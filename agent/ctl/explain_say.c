@@ -163,6 +163,10 @@ static enum text_colour say_announced(
 		say(b, "%s, but with an older weight or older attributes than wanted", word);
 		return TEXT_YELLOW;
 	}
+	if (has_next(prefix, "withdraw")) {
+		say(b, "%s, and about to leave", word);
+		return TEXT_YELLOW;
+	}
 	say(b, "%s, as it should be", word);
 	return demoted ? TEXT_YELLOW : TEXT_GREEN;
 }
@@ -220,19 +224,21 @@ static bool last_outcome_is(const json_t *check, const char *word)
 	return last && strcmp(last, word) == 0;
 }
 
-/* What stands behind the service's health: a sentence for each check that is not simply up. */
-static void say_checks(const struct explain *e, struct buffer *b)
+/* What stands behind the service's health: a sentence for each check that is not simply up, and in
+ * doubt for those whose last outcome was bad. */
+static void say_checks(const struct explain *e, struct buffer *b, bool doubt)
 {
 	const char *name;
 	json_t *check;
 
 	json_object_foreach ((json_t *)explain_get(e->service, "checks"), name, check) {
 		const char *reason = explain_text(check, "reason");
-		bool blind = last_outcome_is(check, "unknown");
+		bool up = explain_is(check, "state", "up"),
+		     blind = last_outcome_is(check, "unknown");
 		long long rise = explain_number(check, "rise");
 		long long missing = explain_number(explain_get(check, "needs"), "count");
 
-		if (explain_is(check, "state", "up") && !blind)
+		if (up && !blind && !(doubt && last_outcome_is(check, "bad")))
 			continue;
 		say(b, " Check %s ", name);
 		if (explain_is(check, "state", "down") && missing > 0 && missing < rise && !blind) {
@@ -243,7 +249,8 @@ static void say_checks(const struct explain *e, struct buffer *b)
 		if (explain_is(check, "state", "pending"))
 			say(b, "has not spoken yet");
 		else
-			say(b, "is %s", explain_text(check, "state"));
+			say(b, "is %s%s", explain_text(check, "state"),
+				up && !blind ? ", but its last outcome was bad" : "");
 		if (blind)
 			say(b, ", and cannot be asked now by a fault of this server, which counts "
 			       "neither as good nor as bad");
@@ -331,9 +338,13 @@ static void say_rule(const struct explain *e, struct buffer *b, const json_t *pr
 		say(b, "the service is healthy and has just come back: its weight goes to its own "
 		       "in steps (`slow_start`).");
 	} else if (explain_is(prefix, "reason", "first_round")) {
-		say(b,
-			"not every check has spoken since the agent started or the check was "
-			"configured. Until then it stays as BIRD was found: %s.",
+		say(b, "%s Until then it stays as BIRD was found: %s.",
+			has_next(prefix, "spread") && !has_next(prefix, "check")
+				? "first announcements after a start wait for a random time, so "
+				  "that a site does not announce all in one moment "
+				  "(`start_spread`)."
+				: "not every check has spoken since the agent started or the check "
+				  "was configured.",
 			explain_is(prefix, "wanted", "withdraw") ? "withdrawn" : "announced");
 	} else if (explain_is(prefix, "reason", "healthy")) {
 		say(b, none ? "the service has no checks, its address is here, and nothing speaks "
@@ -363,7 +374,10 @@ static void say_why(const struct explain *e, struct buffer *b, const json_t *pre
 	say_for(e, b, prefix);
 	say(b, ": ");
 	say_rule(e, b, prefix);
-	say_checks(e, b);
+	if (has_next(prefix, "withdraw"))
+		say(b, " It leaves gently (`leave`): routers are told first, and find another "
+		       "way.");
+	say_checks(e, b, explain_is(prefix, "reason", "in_doubt"));
 	if (is_stopping(e) && explain_is(e->service, "on_stop", "keep"))
 		say(b, " The agent is stopping; on_stop is `keep`, so BIRD keeps what it does.");
 }
@@ -677,6 +691,8 @@ static void say_next_step(const struct explain *e, struct buffer *b, const json_
 		{"operator", "the operator's word ends ", true,
 			"it stays so until an operator says otherwise"},
 		{"reuse", "its penalty has decayed ", true, "it may come back"},
+		{"withdraw", "it is withdrawn ", true, NULL},
+		{"spread", "it may be announced ", true, NULL},
 		{"step", "its weight takes the next step ", true,
 			"its weight stays until the thaw"},
 		{"unshed", "it comes back when this server has room again, or a promise ends",

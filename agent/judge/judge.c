@@ -225,7 +225,9 @@ void judge_service_say(
 		(void)buffer_printf(out, "%s", why[0] ? "" : "has shed prefixes to neighbours");
 		return;
 	case JUDGE_PREFIX_WITHDRAWN:
-		(void)buffer_printf(out, "%s", why[0] ? "" : "has withdrawn prefixes");
+		if (!why[0])
+			(void)buffer_printf(
+				out, "has withdrawn prefixes: %s", judge_text(prefix, "reason"));
 		return;
 	case JUDGE_PREFIX_DEMOTED:
 		(void)buffer_printf(out, "%s", why[0] ? "" : "is demoted");

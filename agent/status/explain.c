@@ -8,7 +8,8 @@
  *
  * `next` is what follows from the facts as they are now, in this order: the agent leaves; BIRD is
  * connected to or asked; a waiting announcement is due; a fragment, command or `configure` is under
- * way; an address, an operator's word or outcomes of checks are missing; a check is about to turn.
+ * way; what leaves gently is withdrawn; an address, an operator's word, the end of the start's
+ * spread or outcomes of checks are missing; a check is about to turn.
  * It is empty when everything is as wanted and nothing is about to change.
  */
 #include "agent/status/explain.h"
@@ -71,15 +72,24 @@ struct explain_need {
 	struct monotime earliest; /* never: it does not run */
 };
 
+/* When `count` more outcomes can have come. */
+static struct monotime explain_earliest(
+	const struct document *d, size_t service, size_t index, unsigned count)
+{
+	const struct check *check = engine_check(d->facts->engine, service, index);
+	struct run_view run;
+
+	d->facts->check_view(d->facts->userdata, service, index, &run);
+	return monotime_add_ms(run.busy ? d->now : monotime_max(run.next, d->now),
+		(count - 1) * check->settings.fast_interval_ms);
+}
+
 /* What the check's next change takes. False: it is settled and nothing is under way. `up`: what it
  * needs to come up, settled or not. */
 static bool explain_need(
 	const struct document *d, size_t service, size_t index, bool up, struct explain_need *ret)
 {
-	const struct document_facts *f = d->facts;
-	const struct check *check = engine_check(f->engine, service, index);
-	const struct check_settings *settings = &check->settings;
-	struct run_view run;
+	const struct check *check = engine_check(d->facts->engine, service, index);
 
 	switch (check->state) {
 	case CHECK_STATE_PENDING:
@@ -94,13 +104,11 @@ static bool explain_need(
 	case CHECK_STATE_UP:
 		if (check->streak == 0)
 			return false;
-		*ret = (struct explain_need){
-			.outcome = CHECK_OUTCOME_BAD, .count = settings->fall - check->streak};
+		*ret = (struct explain_need){.outcome = CHECK_OUTCOME_BAD,
+			.count = check->settings.fall - check->streak};
 		break;
 	}
-	f->check_view(f->userdata, service, index, &run);
-	ret->earliest = monotime_add_ms(run.busy ? d->now : monotime_max(run.next, d->now),
-		(ret->count - 1) * settings->fast_interval_ms);
+	ret->earliest = explain_earliest(d, service, index, ret->count);
 	return true;
 }
 
@@ -197,6 +205,17 @@ static void put_next_step(struct document *d, const struct apply_explained *e)
 	abort();
 }
 
+static void put_next_check(
+	struct document *d, size_t service, size_t index, const struct explain_need *need)
+{
+	open_next(d, "check", need->earliest);
+	json_write_string(
+		&d->json, "check", d->facts->config->services[service].checks[index].name);
+	json_write_string(&d->json, "outcome", explain_outcome(need));
+	json_write_number(&d->json, "count", need->count);
+	json_close(&d->json);
+}
+
 /* The checks whose outcomes can change what is wanted: those that are missing, or those that are on
  * their way down. */
 static void put_next_checks(struct document *d, size_t service, bool missing)
@@ -210,11 +229,20 @@ static void put_next_checks(struct document *d, size_t service, bool missing)
 		if (missing == (check->state == CHECK_STATE_UP) ||
 			!explain_need(d, service, i, missing, &need))
 			continue;
-		open_next(d, "check", need.earliest);
-		json_write_string(&d->json, "check", s->checks[i].name);
-		json_write_string(&d->json, "outcome", explain_outcome(&need));
-		json_write_number(&d->json, "count", need.count);
-		json_close(&d->json);
+		put_next_check(d, service, i, &need);
+	}
+}
+
+/* The checks that are up, and whose last outcome was bad: one good outcome ends the doubt. */
+static void put_next_doubts(struct document *d, size_t service)
+{
+	for (size_t i = 0; i < d->facts->config->services[service].n_checks; i++) {
+		const struct check *check = engine_check(d->facts->engine, service, i);
+
+		if (check->state == CHECK_STATE_UP && check_is_undecided(check))
+			put_next_check(d, service, i,
+				&(struct explain_need){
+					CHECK_OUTCOME_GOOD, 1, explain_earliest(d, service, i, 1)});
 	}
 }
 
@@ -236,6 +264,8 @@ static void put_next_all(
 {
 	const struct document_facts *f = d->facts;
 	const struct engine_prefix *view = engine_prefix(f->engine, service, prefix);
+	struct monotime leaves = engine_leaves(f->engine, service, prefix, d->now);
+	struct monotime spread = engine_spread_ends(f->engine);
 	bool waits = !monotime_is_never(view->announces_at);
 
 	json_open_array(&d->json, "next");
@@ -244,6 +274,8 @@ static void put_next_all(
 	if (waits)
 		put_next(d, "announce", view->announces_at);
 	put_next_step(d, e);
+	if (!monotime_is_never(leaves))
+		put_next(d, "withdraw", leaves);
 	if (f->stopping || waits) {
 		json_close(&d->json);
 		return;
@@ -264,11 +296,18 @@ static void put_next_all(
 		put_next(d, "address", MONOTIME_NEVER);
 		put_next_checks(d, service, true);
 		break;
+	case PREFIX_REASON_FIRST_ROUND:
+		if (!monotime_is_never(spread))
+			put_next(d, "spread", spread);
+		put_next_checks(d, service, true);
+		break;
 	case PREFIX_REASON_UNHEALTHY:
 	case PREFIX_REASON_KEPT_BY_FLOOR:
-	case PREFIX_REASON_FIRST_ROUND:
-	case PREFIX_REASON_IN_DOUBT:
 	case PREFIX_REASON_SHARED_UNHEALTHY:
+		put_next_checks(d, service, true);
+		break;
+	case PREFIX_REASON_IN_DOUBT:
+		put_next_doubts(d, service);
 		put_next_checks(d, service, true);
 		break;
 	case PREFIX_REASON_HELD_DOWN:

@@ -236,6 +236,8 @@ START_TEST (a_stop_can_be_hurried) {
 	engine_word(e, 0, 0, PREFIX_WORD_DRAINED);
 	ck_assert(engine_decide(e, begin));
 	ck_assert_uint_eq(engine_left(e, begin).us, ends.us);
+	ck_assert_uint_eq(engine_leaves(e, 0, 0, begin).us, ends.us);
+	ck_assert(monotime_is_never(engine_leaves(e, 0, 1, begin)));
 	ck_assert_uint_eq(engine_deadline(e).us, ends.us);
 	engine_stop(e);
 	ck_assert(engine_decide(e, soon));
@@ -247,6 +249,7 @@ START_TEST (a_stop_can_be_hurried) {
 	ck_assert_int_eq(engine_prefix(e, 0, 0)->wanted, PREFIX_WANTED_WITHDRAW);
 	ck_assert_int_eq(engine_prefix(e, 0, 1)->wanted, PREFIX_WANTED_WITHDRAW);
 	ck_assert_uint_eq(engine_left(e, soon).us, 0);
+	ck_assert(monotime_is_never(engine_leaves(e, 0, 0, soon)));
 	ck_assert(monotime_is_never(engine_deadline(e)));
 	engine_free(e);
 }
@@ -306,8 +309,12 @@ START_TEST (it_tells_when_time_changes_something) {
 
 	ck_assert_int_eq(engine_configure(e, &config, MONOTIME_ZERO), 0);
 	ck_assert(monotime_is_never(engine_next_step(e, 0, 0)));
+	ck_assert(monotime_is_never(engine_spread_ends(e)));
+	engine_spread(e, 0, MONOTIME_ZERO);
+	ck_assert_uint_eq(engine_spread_ends(e).us, 0);
 	engine_check_spoke(e, 0, 0, CHECK_OUTCOME_GOOD, MONOTIME_ZERO);
 	engine_decide(e, MONOTIME_ZERO);
+	ck_assert(monotime_is_never(engine_spread_ends(e)));
 	ck_assert_uint_eq(engine_next_step(e, 0, 0).us, 2000000);
 	engine_decide(e, (struct monotime){2000000});
 	ck_assert_uint_eq(engine_next_step(e, 0, 1).us, 4000000);

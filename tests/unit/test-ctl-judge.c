@@ -62,7 +62,7 @@ static const struct row {
 	{"", UP, "healthy", "'wanted':'demote','announced':true,'exported':2,'reason':'unhealthy'",
 		"up", JUDGE_LOOK, "dns is demoted\n"},
 	{"", UP, "healthy", GONE ",'reason':'stopping'", "up", JUDGE_LOOK,
-		"dns has withdrawn prefixes\n"},
+		"dns has withdrawn prefixes: stopping\n"},
 	{"", UP, "healthy", HELD, "up", JUDGE_LOOK,
 		"Look (redshankctl explain dns): dns is announced by force\n"},
 	{"", UP, "undecided", HELD, "pending", JUDGE_LOOK,

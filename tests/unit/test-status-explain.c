@@ -26,6 +26,19 @@ struct monotime engine_next_step(const struct engine *e, size_t service, size_t 
 	return MONOTIME_NEVER;
 }
 
+static struct monotime fake_leaves, fake_spread;
+
+struct monotime engine_leaves(
+	const struct engine *e, size_t service, size_t prefix, struct monotime now)
+{
+	return fake_leaves;
+}
+
+struct monotime engine_spread_ends(const struct engine *e)
+{
+	return fake_spread;
+}
+
 struct monotime apply_explain_retry(const struct apply *a)
 {
 	return MONOTIME_NEVER;
@@ -124,6 +137,7 @@ static void setup(void)
 	n_fake_sessions = 0;
 	fake_session_down = 3;
 	fake_health = SERVICE_HEALTH_HEALTHY;
+	fake_leaves = fake_spread = MONOTIME_NEVER;
 	memset(fake_others, 0, sizeof(fake_others));
 	facts.stopping = false;
 }
@@ -392,7 +406,7 @@ START_TEST (each_reason_has_its_next) {
 		{PREFIX_REASON_KEPT_BY_FLOOR, "check port good 3"},
 		{PREFIX_REASON_HELD_DOWN, "reuse"},
 		{PREFIX_REASON_SHED, "unshed"},
-		{PREFIX_REASON_IN_DOUBT, "check port good 3"},
+		{PREFIX_REASON_IN_DOUBT, "check process good 1, check port good 3"},
 		{PREFIX_REASON_SHARED_UNHEALTHY, "check port good 3"},
 		{PREFIX_REASON_RAMPING, "step, check process bad 1"},
 		{PREFIX_REASON_HEALTHY, "check process bad 1"},
@@ -404,6 +418,37 @@ START_TEST (each_reason_has_its_next) {
 		json_t *d;
 
 		fake_prefixes[0].reason = rows[i].reason;
+		d = make("dns", true);
+		ck_assert_msg(strcmp(next_of(d), rows[i].next) == 0, "%s: %s",
+			prefix_reason_name(rows[i].reason), next_of(d));
+		json_decref(d);
+	}
+}
+END_TEST
+
+/* Whatever is out, or about to go, has an end that is told; and one outcome ends a doubt. */
+START_TEST (what_is_out_has_a_next) {
+	static const struct {
+		enum prefix_reason reason;
+		bool leaves, spread, stopping;
+		const char *next;
+	} rows[] = {
+		{PREFIX_REASON_IN_DOUBT, false, false, false, "check process good 1"},
+		{PREFIX_REASON_FIRST_ROUND, false, true, false, "spread"},
+		{PREFIX_REASON_HELD_DOWN, false, true, false, "reuse"},
+		{PREFIX_REASON_DRAINED, true, false, false, "withdraw, operator"},
+		{PREFIX_REASON_STOPPING, true, false, true, "leave, withdraw"},
+	};
+
+	fake_checks[0].streak = 1;
+	for (size_t i = 0; i < ELEMENTSOF(rows); i++) {
+		struct monotime soon = monotime_add_ms(clock_monotime(), 700);
+		json_t *d;
+
+		fake_prefixes[0].reason = rows[i].reason;
+		fake_leaves = rows[i].leaves ? soon : MONOTIME_NEVER;
+		fake_spread = rows[i].spread ? soon : MONOTIME_NEVER;
+		facts.stopping = rows[i].stopping;
 		d = make("dns", true);
 		ck_assert_msg(strcmp(next_of(d), rows[i].next) == 0, "%s: %s",
 			prefix_reason_name(rows[i].reason), next_of(d));
@@ -525,6 +570,7 @@ int main(void)
 	tcase_add_test(tests, protocols_sessions_and_others);
 	tcase_add_test(tests, each_step_has_its_word);
 	tcase_add_test(tests, each_reason_has_its_next);
+	tcase_add_test(tests, what_is_out_has_a_next);
 	tcase_add_test(tests, a_waiting_announcement_and_the_end);
 	tcase_add_test(tests, when_a_check_can_turn);
 	tcase_add_test(tests, five_thousand_prefixes);
