@@ -274,7 +274,7 @@ void listen_passed_compare(int fd, const char *path)
 	if (getsockname(fd, (struct sockaddr *)&address, &length) < 0 ||
 		strncmp(address.sun_path, path, sizeof(address.sun_path)) == 0)
 		return;
-	log_warning("status: the socket unit listens at %.107s, but `status.socket` is %s, where "
-		    "redshankctl looks",
+	log_warning("status: the socket unit listens at %.107s; `status.socket`, %s, counts for "
+		    "nothing",
 		address.sun_path[0] == '\0' ? "no path" : address.sun_path, path);
 }

@@ -12,7 +12,8 @@
   7. No function of a Python file is defined twice at its top level: the second silently wins.
   8. No two decisions, and no two invariants, have one number.
   9. README.md leads to every page of docs/.
-  10. docs/design.md names every file of agent/ itself and of agent/core: who looks for something begins there.
+  10. docs/design.md names every file of C in agent/ and probes/, and none that is not there: who looks for something
+      begins there.
   11. Chance in the tests' Python comes from lib/chance.py, which has a seed and says it: a red run is red again.
 
 usage: style.py ROOT
@@ -72,10 +73,14 @@ def led_to():
     for path in sorted((ROOT / "docs").glob("*.md")):
         if f"](docs/{path.name})" not in readme:
             complain(ROOT / "README.md", 1, f"does not lead to docs/{path.name}")
-    named = re.findall(r"[\w*]+\.c\b", design)
-    for path in [*sorted((ROOT / "agent").glob("*.c")), *sorted((ROOT / "agent/core").glob("*.c"))]:
-        if not any(fnmatch.fnmatch(path.name, name) for name in named):
+    named = set(re.findall(r"[\w*]+\.c\b", design))
+    files = {path.name: path for folder in ("agent", "probes") for path in sorted((ROOT / folder).rglob("*.c"))}
+    for name, path in files.items():
+        if not any(fnmatch.fnmatch(name, known) for known in named):
             complain(ROOT / "docs/design.md", 1, f"does not name {path.relative_to(ROOT)}")
+    for known in sorted(named):
+        if not fnmatch.filter(files, known):
+            complain(ROOT / "docs/design.md", 1, f"names {known}, which is not there")
 
 
 def dressed():
