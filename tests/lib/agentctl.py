@@ -169,11 +169,11 @@ class Agent:
         """The check's part of the status: state, reason, outcomes."""
         return self.status()["services"][service]["checks"][check]
 
-    def wait_prefix(self, prefix, timeout=5.0, service=None, **fields):
+    def wait_prefix(self, prefix, timeout=10.0, service=None, **fields):
         """Until the status of the prefix has these values: wait_prefix(P, wanted="announce", announced=True)."""
         return self._wait(lambda: self.prefix(prefix, service), prefix, timeout, fields)
 
-    def wait_check(self, service, check, timeout=5.0, **fields):
+    def wait_check(self, service, check, timeout=10.0, **fields):
         return self._wait(lambda: self.check(service, check), f"{service} {check}", timeout, fields)
 
     def _wait(self, look, name, timeout, fields):
@@ -186,7 +186,7 @@ class Agent:
 
         return until(holds, timeout, lambda: f"{self.edge.name}: {name} has {fields}, last seen {seen}\n{self.tail()}")
 
-    def wait_status(self, condition, timeout=5.0, what="condition"):
+    def wait_status(self, condition, timeout=10.0, what="condition"):
         """Until condition(status) is true; returns that status."""
 
         def holds():
@@ -229,7 +229,7 @@ class Agent:
         except OSError:
             return ""
 
-    def wait_log(self, text, timeout=5.0, after=0):
+    def wait_log(self, text, timeout=10.0, after=0):
         """Until the log holds `text` behind offset `after` (see len(agent.text())); returns that line."""
 
         def found():

@@ -86,6 +86,7 @@ class Asker:
         self._sock.setblocking(False)
         self._changed = threading.Condition()
         self._end = threading.Event()
+        self._finished = False
         self._thread = threading.Thread(target=self._work, name="asker", daemon=True)
         self._thread.start()
 
@@ -94,9 +95,9 @@ class Asker:
         selector.register(self._sock, selectors.EVENT_READ)
         due = time.monotonic()
         while not self._end.is_set():
-            if selector.select(max(0.0, due - time.monotonic())):
+            if selector.select(0.05 if self._finished else max(0.0, due - time.monotonic())):
                 self._receive()
-            if time.monotonic() >= due:
+            if time.monotonic() >= due and not self._finished:
                 self._send()
                 due = max(due + self.period, time.monotonic() - 1.0)
         selector.close()
@@ -122,7 +123,7 @@ class Asker:
         except OSError:
             pass
 
-    def wait_served(self, by, timeout=5.0, since=0.0):
+    def wait_served(self, by, timeout=10.0, since=0.0):
         """The first query sent at or after `since` that the edge `by` answered."""
         deadline = time.monotonic() + timeout
         with self._changed:
@@ -153,6 +154,14 @@ class Asker:
 
     def summary(self, start=0.0):
         return f"{len(self.between(start))} queries, answered {self.served(start)}, lost {self.lost(start)}"
+
+    def finish(self, start, timeout=3.0):
+        """Asks no more, and takes the answers that are still on their way. How many queries since `start` had none."""
+        self._finished, deadline = True, time.monotonic() + timeout
+        while self.lost(start) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        self.stop()
+        return self.lost(start)
 
     def stop(self):
         self._end.set()

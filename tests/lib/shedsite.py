@@ -93,7 +93,7 @@ def history(site, prefix, since):
     prefix, now = normal(prefix), set()
     family = "IPv6" if ":" in prefix else "IPv4"
     found = [(since, frozenset())]
-    for event in list(site.wire.events):
+    for event in site.wire.since(0, kinds=None):
         before = frozenset(now)
         if event.kind == ANNOUNCE and event.prefix == prefix:
             now.add(event.edge)

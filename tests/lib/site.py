@@ -189,7 +189,7 @@ class Site:
         """The edge that the router prefers, or None."""
         return next((edge for edge, route in self.routes(prefix).items() if route.best), None)
 
-    def wait_route(self, prefix, edges, timeout=5.0):
+    def wait_route(self, prefix, edges, timeout=10.0):
         """Until exactly these edges (a set of names) are in the router's table; returns the routes."""
         last = {}
 

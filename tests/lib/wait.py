@@ -7,7 +7,7 @@ class TimedOut(AssertionError):
     """A condition did not come true in time; a failed test, not an error in it."""
 
 
-def until(condition, timeout=5.0, what="condition", every=0.007):
+def until(condition, timeout=10.0, what="condition", every=0.007):
     """Polls condition() until it returns something true, and returns that.
 
     An OSError from condition() counts as "not yet" (a socket that is not there yet). `what` says

@@ -147,8 +147,9 @@ class Wire:
         self._selector = selectors.DefaultSelector()
         for interface, edge in interfaces.items():
             self._open(host, interface, edge)
-        self._stop = socket.socketpair()
-        self._selector.register(self._stop[0], selectors.EVENT_READ, None)
+        self._call = socket.socketpair()  # a byte has the thread look at all links, "x" ends it
+        self._asked = self._looked = 0
+        self._selector.register(self._call[0], selectors.EVENT_READ, None)
         self._thread = threading.Thread(target=self._work, name="wire", daemon=True)
         self._thread.start()
 
@@ -168,9 +169,29 @@ class Wire:
     def _work(self):
         while True:
             for key, _ in self._selector.select():
-                if key.data is None:
+                if key.data is not None:
+                    self._drain(key.fileobj, key.data)
+                elif b"x" in self._call[0].recv(4096):
                     return
+                else:
+                    self._look()
+
+    def _look(self):
+        asked = self._asked
+        for key in self._selector.get_map().values():
+            if key.data is not None:
                 self._drain(key.fileobj, key.data)
+        with self._changed:
+            self._looked = asked
+            self._changed.notify_all()
+
+    def _catch_up(self):
+        """What has passed the links by now is in `events`, however busy the machine is."""
+        with self._changed:
+            self._asked = asked = self._asked + 1
+            self._call[1].send(b"?")
+            if not self._changed.wait_for(lambda: self._looked >= asked, 30):
+                raise TimedOut("the watcher of the wire stands still")
 
     def _drain(self, sock, edge):
         while True:
@@ -229,7 +250,7 @@ class Wire:
             found.append(Event(when, edge, END_OF_RIB))
         return found
 
-    def wait(self, matches, timeout=5.0, since=0.0, what="a packet"):
+    def wait(self, matches, timeout=10.0, since=0.0, what="a packet"):
         """The first event at or after `since` for which matches(event) is true."""
         deadline = time.monotonic() + timeout
         seen = 0
@@ -244,14 +265,14 @@ class Wire:
                     if time.monotonic() >= deadline and len(self.events) == seen:
                         raise TimedOut(f"the wire did not show in {timeout:g} s: {what}\n{self.tail()}")
 
-    def wait_withdraw(self, edge, prefix, timeout=5.0, since=0.0):
+    def wait_withdraw(self, edge, prefix, timeout=10.0, since=0.0):
         prefix = normal(prefix)
         return self.wait(
             lambda e: e.kind == WITHDRAW and e.edge == edge and e.prefix == prefix,
             timeout, since, f"{edge} withdraws {prefix}",
         )
 
-    def wait_announce(self, edge, prefix, timeout=5.0, since=0.0, med=None):
+    def wait_announce(self, edge, prefix, timeout=10.0, since=0.0, med=None):
         prefix = normal(prefix)
         return self.wait(
             lambda e: e.kind == ANNOUNCE and e.edge == edge and e.prefix == prefix and med in (None, e.med),
@@ -260,6 +281,7 @@ class Wire:
 
     def since(self, when, edge=None, prefix=None, kinds=(ANNOUNCE, WITHDRAW)):
         """The events at or after `when`, by default the UPDATEs of all edges; kinds=None: all events."""
+        self._catch_up()
         prefix = prefix and normal(prefix)
         with self._changed:
             return [
@@ -280,12 +302,12 @@ class Wire:
         return "\n".join(lines) or "(nothing was on the wire)"
 
     def close(self):
-        self._stop[1].send(b"x")
+        self._call[1].send(b"x")
         self._thread.join(5)
         for sock in self._sockets:
             sock.close()
         self._selector.close()
-        for end in self._stop:
+        for end in self._call:
             end.close()
 
 
