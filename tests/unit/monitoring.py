@@ -3,7 +3,8 @@
 
 Each alert fires for what it is about, with the labels that its texts speak of, not before its time,
 and not for what is next to it; every expression of both is one to promtool, and every metric in
-them is one of docs/metrics.md, which a real scrape is held against (netns-prometheus).
+them is one of docs/metrics.md, which a real scrape is held against (netns-prometheus). The other way
+round, each metric there is in an alert or on the dashboard, or QUIET has why nobody need look at it.
 
 usage: monitoring.py DOCS
 """
@@ -18,6 +19,7 @@ import tempfile
 
 DOCS = pathlib.Path(sys.argv[1])
 RULES = DOCS / "examples" / "prometheus" / "redshank.rules.yml"
+MANUAL = (DOCS / "monitoring.md").read_text(encoding="utf-8")
 DASHBOARD = DOCS / "examples" / "grafana" / "redshank.json"
 STEP, LONG_STEP = 15, 600  # seconds between two samples; of what waits for an hour or more
 SERVICE, PREFIX = 'service="dns"', 'service="dns",prefix="192.0.2.53/32"'
@@ -137,6 +139,19 @@ CASES = {
     "RedshankRepairGivenUp": one("redshank_service_repair_state", SERVICE + ',state="exhausted"', 1, 0),
 }
 
+QUIET = {name: why for why, names in {
+    "it is meant, and ends by itself": "stopping config_loaded_time_seconds prefix_demoted shed_want shed_neighbours_hot"
+                                       " neighbour_want prefix_shed",
+    "how much there is to do, not how it went": "events_total event_streams metrics_renders_total neighbours_connections"
+                                                " neighbour_reports_total shed_grants_total",
+    "part of what is shown": "metrics_render_seconds_total neighbours_cpu_seconds_total prefix_exported_sessions"
+                             " check_transitions_total neighbour_report_age_seconds",
+    "configured, or a name": "load_capacity load_signal_limit bird_info",
+    "of one signal, prefix or neighbour: for who looks into what is shown of all":
+        "load_signal_value load_signal_utilisation_ratio prefix_load shed_spare neighbour_utilisation_ratio"
+        " neighbour_spare neighbour_willing",
+}.items() for name in ("redshank_" + n for n in names.split())}
+
 
 def promtool(arguments, folder, name, text):
     """0 and what it said."""
@@ -213,6 +228,9 @@ def test_alerts(folder, rules):
             problems.append(f"{name}: severity {rule['severity']}")
         if not re.search(r"redshankctl|systemctl|journalctl|birdc|redshankd|docs/|/proc/", rule.get("runbook", "")):
             problems.append(f"{name}: no command in its runbook")
+        row = re.search(rf"^\| {rule['severity']}: .*", MANUAL, re.M)
+        if not row or f"`{name}`" not in row[0]:
+            problems.append(f"{name}: docs/monitoring.md does not have it as {rule['severity']}")
     return sum(map(len, tests.values()))
 
 
@@ -258,12 +276,23 @@ def test_dashboard(folder):
 
 
 def declared():
-    """The names of samples that docs/metrics.md has, with those of histograms."""
+    """{family: names of its samples} of docs/metrics.md."""
     text = (DOCS / "metrics.md").read_text(encoding="utf-8")
-    found = set()
-    for name, kind in re.findall(r"^\| `(redshank_\w+)` \| (\w+) \|", text, re.M):
-        found |= {name + s for s in (("_bucket", "_sum", "_count") if kind == "histogram" else ("",))}
-    return found
+    return {name: {name + s for s in (("_bucket", "_sum", "_count") if kind == "histogram" else ("",))}
+            for name, kind in re.findall(r"^\| `(redshank_\w+)` \| (\w+) \|", text, re.M)}
+
+
+def test_metrics(expressions):
+    """Every name in them is a metric, and every metric is in one of them, or is to be quiet."""
+    families = declared()
+    samples = set().union(*families.values())
+    used = {name for expression in expressions for name in re.findall(r"redshank_\w+", expression)}
+    problems.extend(f"{name} is no metric of docs/metrics.md" for name in sorted(used - samples))
+    for family, its in families.items():
+        if (family in QUIET) == bool(its & used):
+            problems.append(f"{family}: " + ("shown, and said to be quiet" if its & used else
+                                             "in no alert, not on the dashboard, and no reason why"))
+    problems.extend(f"{name}: said to be quiet, and no metric" for name in QUIET.keys() - families)
 
 
 def main():
@@ -271,11 +300,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix="redshank-monitoring-") as folder:
         tests = test_alerts(folder, rules)
         expressions = test_dashboard(folder)
-    names = declared()
-    for expression in expressions + [rule["expr"] for rule in rules.values()]:
-        for name in re.findall(r"redshank_\w+", expression):
-            if name not in names:
-                problems.append(f"{name} is no metric of docs/metrics.md: {expression}")
+    test_metrics(expressions + [rule["expr"] for rule in rules.values()])
     print("\n".join(problems) or f"{len(rules)} alerts, {tests} tests of them, {len(expressions)} expressions of the dashboard")
     return 1 if problems else 0
 
