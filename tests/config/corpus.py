@@ -5,16 +5,26 @@
   bad/NAME.json     refused: exit 1, nothing on stdout, NAME.stderr on stderr
   merge/NAME/       redshank.json and conf.d, with `effective` or `stderr` in the folder
 
-docs/examples/redshank.json, which people start from, is accepted without a word.
+docs/examples/redshank.json, which people start from, is accepted without a word; what the pages quote of a
+configuration is accepted, beside a service.
 
 `corpus.py --write` writes what is printed now into these files, to be read by a person before it
 is committed.
 """
+import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
+
+# What a quotation is of: the whole, or a service.
+OF_ALL = {"node", "bird", "status", "state", "reload_guard", "stop_grace", "defaults", "services", "weights", "neighbours",
+          "shed", "load"}
+OF_SERVICE = {"prefixes", "require", "checks", "restart", "hooks", "floor", "slow_start", "hold_down", "leave", "on_stop",
+              "on_failure", "address_check", "manage_addresses"}
+QUOTED = re.compile(r"```(?:json)?\n(.*?)```|((?:^    [^\n]*\n)+)|`([^`\n]+)`", re.M | re.S)
 
 HERE = pathlib.Path(__file__).resolve().parent
 BUILD = pathlib.Path(os.environ.get("REDSHANK_BUILD", HERE.parents[1] / "build/dev"))
@@ -68,6 +78,39 @@ def example(failures):
     fixed_point(path, run.stdout, failures)
 
 
+def quotations():
+    """(page, object) of each that the pages quote and whose keys are of one of these."""
+    root = HERE.parents[1]
+    for page in [root / "README.md", *sorted(root.glob("docs/*.md"))]:
+        for quoted in QUOTED.findall(page.read_text(encoding="utf-8")):
+            text = "".join(quoted).strip()
+            try:
+                found = json.loads(text if text.startswith("{") else "{" + text + "}")
+            except json.JSONDecodeError:
+                continue
+            if found and (set(found) <= OF_ALL or set(found) <= OF_SERVICE):
+                yield page.name, found
+
+
+def quoted(failures):
+    n = 0
+    for page, found in quotations():
+        service = {"prefixes": {"192.0.2.53/32": 100},
+                   "checks": {"process": {"type": "process", "unit": "nsd.service"}}}
+        whole = {"node": "edge1", "services": {"dns": service}}
+        (whole if set(found) <= OF_ALL else service).update(found)
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder, "redshank.json")
+            path.write_text(json.dumps(whole), encoding="utf-8")
+            run = check(path)
+        n += 1
+        if run.returncode != 0:
+            failures.append(f"{page}: {json.dumps(found)}\n{run.stderr.decode()}")
+    if n < 20:
+        failures.append(f"only {n} quotations were found")
+    return n
+
+
 def main():
     failures, seen = [], 0
     for path, base in cases():
@@ -87,8 +130,9 @@ def main():
         if not refused:
             fixed_point(path, run.stdout, failures)
     example(failures)
+    n = quoted(failures)
     print("\n".join(failures))
-    print(f"{seen} configurations, {len(failures)} failures")
+    print(f"{seen} configurations, {n} quotations, {len(failures)} failures")
     return 1 if failures or seen < 100 else 0
 
 
