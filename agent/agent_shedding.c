@@ -79,6 +79,9 @@ static void agent_shed_facts(
 		.word = agent_shed_word(a, &config->prefix),
 		.weight = config->weight,
 	};
+	/* Others reckon with who is preferred now: a ramp's step, a weight that BIRD refused. */
+	if (ret->facts.announced)
+		(void)apply_weight(a->apply, service, prefix, &ret->weight);
 }
 
 static void agent_shed_own(void *userdata, struct shed_own *ret, struct message_report *report)

@@ -128,6 +128,16 @@ void apply_explain(
 	explain_step(a, s, prefix, ret);
 }
 
+bool apply_weight(const struct apply *a, size_t service, size_t prefix, uint32_t *ret)
+{
+	const struct apply_prefix *p = explain_prefix(a, service, prefix);
+
+	if (p->sessions_version == 0 || !p->has_weight[0])
+		return false;
+	*ret = p->weight[0];
+	return true;
+}
+
 struct monotime apply_explain_retry(const struct apply *a)
 {
 	return a->command.client ? MONOTIME_NEVER : a->command.retry;

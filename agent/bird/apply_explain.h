@@ -83,6 +83,10 @@ const char *apply_explain_other(
 /* There are others whose names are not kept. */
 bool apply_explain_more_others(const struct apply *a, size_t service, size_t prefix);
 
+/* The weight that BIRD announces the prefix with, by our protocol for it, when it was read last.
+ * False: not read, or no such route. */
+bool apply_weight(const struct apply *a, size_t service, size_t prefix, uint32_t *ret);
+
 /* The next hops of all BGP routes for our prefixes that BIRD was seen to know, since the start; how
  * many. Valid until the loop goes on. */
 size_t apply_next_hops(const struct apply *a, const struct address **ret);

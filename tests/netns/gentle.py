@@ -1,6 +1,8 @@
 """Coming back gently, leaving gently, and the guards, as the router sees them: first_rise, slow_start,
 hold_down, start_spread, leave, shared, reload_guard."""
 
+import http.client
+import json
 import os
 import signal
 import time
@@ -94,6 +96,41 @@ def test_slow_start(site):
     site.wire.wait_announce("edge1", DNS, since=moment, med=7)
     agent.wait_prefix(DNS, reason="healthy", weight=7)
     check(meds(site, DNS, moment)[0] == 500, "it came with `from`", meds(site, DNS, moment))
+
+
+def test_reported_weight(site):
+    """Neighbours hear the weight that the routers see, for that is who is preferred: on a ramp, by an operator's
+    word, and while BIRD refuses another one."""
+    edge = site.edges[0]
+    port = 9480
+    agent = fresh(site, {"slow_start": {"from": 500, "steps": 2, "for": "10m"}}, wait=False, neighbours={
+        "listen": f"127.0.0.1:{port}", "site": "lab", "plain": True, "members": {"edge2": f"127.0.0.2:{port}"}})
+
+    def reported():
+        with edge.host.inside():
+            connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+            connection.connect()
+        connection.request("GET", "/v1/report")
+        prefix = json.loads(connection.getresponse().read())["prefixes"].get(DNS, {})
+        connection.close()
+        return prefix.get("state"), prefix.get("weight")
+
+    agent.wait_prefix(DNS, reason="ramping", announced=True)
+    site.wire.wait_announce("edge1", DNS, med=500)
+    eventually(lambda: reported() == ("healthy", 500), 5, lambda: reported(), every=0.2)
+    ctl(agent, "weight", DNS, "7")
+    eventually(lambda: reported() == ("healthy", 7), 5, lambda: reported(), every=0.2)
+    plain = edge.bird.config
+    edge.bird.write_config(plain + "\nnonsense;\n")
+    try:
+        ctl(agent, "weight", DNS, "9")
+        agent.wait_prefix(DNS, weight=9)
+        agent.wait_status(lambda s: s["bird"]["alarm"], what="BIRD refuses it")
+        time.sleep(2.5)  # two reports later it is still so
+        check(reported() == ("healthy", 7), "what BIRD has", reported())
+    finally:
+        edge.bird.write_config(plain)
+    eventually(lambda: reported() == ("healthy", 9), 20, lambda: reported(), every=0.2)
 
 
 def test_first_rise(site):
