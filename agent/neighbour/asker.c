@@ -1,8 +1,10 @@
 /*
  * The asker. For each neighbour one transfer after the other, a second apart with a tenth of
  * jitter, so that a site's agents do not fall into step; one that cannot be reached is asked a
- * little more rarely, since a handshake costs both sides something. Grants go beside the reports,
- * over a connection that is idle, else over a new one.
+ * little more rarely, since a handshake costs both sides something. Grants go beside the reports, a
+ * few at a time with each neighbour, since it lets us have few connections; the others wait in a
+ * row, and of those about the same prefix the newest counts. So whoever is silent keeps nobody else
+ * waiting, and renewals that have fallen into step are all heard.
  *
  * Who answers is checked before a byte of the request is sent: libcurl has verified the certificate
  * against `neighbours.ca` and its name; on each new connection we look ourselves that the name is
@@ -31,7 +33,9 @@
 #define SLOWER_AFTER 3	 /* failures in a row, from which on the period doubles */
 #define PERIOD_MAX_MS 4000
 #define FAILURES_MAX 100000U /* that are counted: many for each place where one may be found */
-#define CALLS_MAX 64	     /* under way */
+#define CONNECTIONS_MAX 4    /* that a neighbour lets us have (server.c): one is for reports */
+#define CALLS_MAX (CONNECTIONS_MAX - 1) /* under way with one neighbour */
+#define WAITING_MAX 64			/* behind them */
 #define URL_MAX (MESSAGE_NODE_MAX + 32)
 #define RECEIVE_BYTES 16384L
 #define ACCURACY_US 10000
@@ -53,12 +57,15 @@ struct asking {
 struct peer {
 	struct asking asking;
 	sd_event_source *timer;
-	unsigned failures; /* in a row */
+	unsigned failures;  /* in a row */
+	struct call *calls; /* the oldest first: under way, or waiting */
+	unsigned n_calls, n_under_way;
 };
 
 struct call {
 	struct asking asking;
 	struct call *next;
+	bool under_way; /* else nothing but `what` is filled in */
 	struct asker_call what;
 	struct buffer text;
 };
@@ -71,8 +78,6 @@ struct asker {
 	char site[MESSAGE_WORD_MAX];
 	struct peer *peers; /* pins_count() of them */
 	size_t n_peers;
-	struct call *calls;
-	unsigned n_calls;
 	struct address found[ASKER_FOUND_MAX];
 	size_t n_found;
 };
@@ -352,18 +357,28 @@ static int on_timer(sd_event_source *source, uint64_t usec, void *userdata)
 
 /* ---- calls ---- */
 
-static void call_free(struct call *call)
+static void call_free(struct peer *p, struct call *call)
 {
+	struct call **at = &p->calls;
+
+	while (*at != call)
+		at = &(*at)->next;
+	*at = call->next;
+	p->n_calls--;
+	p->n_under_way -= call->under_way;
 	asking_done(&call->asking);
 	buffer_done(&call->text);
 	free(call);
 }
 
+static void peer_call_on(struct peer *p);
+
 static void on_answer(struct curl_transfer *t, CURLcode result, int errnum)
 {
-	struct call *call = (struct call *)t->owner, **at;
+	struct call *call = (struct call *)t->owner;
 	struct asking *a = &call->asking;
 	struct asker *c = a->asker;
+	struct peer *p = &c->peers[a->member];
 	struct shed_answer answer;
 	long status = 0;
 
@@ -373,11 +388,8 @@ static void on_answer(struct curl_transfer *t, CURLcode result, int errnum)
 			call->what.grant.share, &answer);
 		c->ops.answered(c->ops.userdata, call->what.id, &answer);
 	}
-	for (at = &c->calls; *at != call; at = &(*at)->next)
-		;
-	*at = call->next;
-	c->n_calls--;
-	call_free(call);
+	call_free(p, call);
+	peer_call_on(p);
 }
 
 _Static_assert(offsetof(struct call, asking) == 0, "a call's asking is the call");
@@ -396,30 +408,59 @@ static int call_set_up(struct call *call)
 		       : -ENOMEM;
 }
 
+static int call_begin(struct peer *p, struct call *call)
+{
+	struct asker *c = p->asking.asker;
+	int r;
+
+	r = asking_init(&call->asking, c, p->asking.member, "grant", MESSAGE_GRANT_MAX, on_answer);
+	if (r >= 0)
+		r = call_set_up(call);
+	if (r < 0)
+		return r;
+	call->asking.place = p->asking.place;
+	call->under_way = true;
+	p->n_under_way++;
+	return asking_start(&call->asking);
+}
+
+/* Those that wait begin, the oldest first, as far as there is a place. */
+static void peer_call_on(struct peer *p)
+{
+	for (struct call *call = p->calls, *next; call && p->n_under_way < CALLS_MAX; call = next) {
+		next = call->next;
+		if (!call->under_way && call_begin(p, call) < 0)
+			call_free(p, call);
+	}
+}
+
+static bool call_is_about(const struct call *call, const struct asker_call *what)
+{
+	return call->what.grant.purpose == what->grant.purpose &&
+	       prefix_equal(&call->what.grant.prefix, &what->grant.prefix);
+}
+
 void asker_call(struct asker *c, const struct asker_call *what)
 {
 	size_t member = pins_find(c->pins, what->member);
-	struct call *call;
+	struct call *call, **at;
+	struct peer *p;
 
-	if (member == SIZE_MAX || !c->loop || c->n_calls == CALLS_MAX)
+	if (member == SIZE_MAX || !c->loop)
 		return;
-	call = calloc(1, sizeof(*call));
+	p = &c->peers[member];
+	for (at = &p->calls; *at; at = &(*at)->next)
+		if (!(*at)->under_way && call_is_about(*at, what)) {
+			(*at)->what = *what;
+			return;
+		}
+	call = p->n_calls < CALLS_MAX + WAITING_MAX ? calloc(1, sizeof(*call)) : NULL;
 	if (!call)
 		return;
 	call->what = *what;
-	if (asking_init(&call->asking, c, member, "grant", MESSAGE_GRANT_MAX, on_answer) < 0 ||
-		call_set_up(call) < 0) {
-		call_free(call);
-		return;
-	}
-	call->asking.place = c->peers[member].asking.place;
-	if (asking_start(&call->asking) < 0) {
-		call_free(call);
-		return;
-	}
-	call->next = c->calls;
-	c->calls = call;
-	c->n_calls++;
+	*at = call;
+	p->n_calls++;
+	peer_call_on(p);
 }
 
 void asker_found(struct asker *c, const struct address *addresses, size_t n)
@@ -433,14 +474,9 @@ void asker_found(struct asker *c, const struct address *addresses, size_t n)
 
 static void drop_all(struct asker *c)
 {
-	while (c->calls) {
-		struct call *next = c->calls->next;
-
-		call_free(c->calls);
-		c->calls = next;
-	}
-	c->n_calls = 0;
 	for (size_t i = 0; i < c->n_peers; i++) {
+		while (c->peers[i].calls)
+			call_free(&c->peers[i], c->peers[i].calls);
 		sd_event_source_disable_unref(c->peers[i].timer);
 		asking_done(&c->peers[i].asking);
 	}
@@ -477,7 +513,9 @@ int asker_use(struct asker *c, struct pins *pins, const char *site)
 	pins_unref(c->pins);
 	c->pins = pins;
 	(void)snprintf(c->site, sizeof(c->site), "%s", site);
-	r = curl_loop_new(c->event, "neighbours-curl", (unsigned)(2 * n + 1), &c->loop);
+	/* Those that are busy with who is silent count among those that are kept. */
+	r = curl_loop_new(
+		c->event, "neighbours-curl", (unsigned)(CONNECTIONS_MAX * n + 1), &c->loop);
 	if (r < 0)
 		return r;
 	c->peers = calloc(n + 1, sizeof(*c->peers));

@@ -47,8 +47,9 @@ int asker_use(struct asker *c, struct pins *pins, const char *site);
  * certificate is that member's. At most ASKER_FOUND_MAX count. */
 #define ASKER_FOUND_MAX 64
 void asker_found(struct asker *c, const struct address *addresses, size_t n);
-/* Sends it now. What cannot be sent (an unknown member, too many under way) is dropped: who wants
- * it calls again. */
+/* Sends it now, or when those before it are answered; while it waits, a newer one about the same
+ * prefix and purpose takes its place. What cannot be sent (an unknown member, too many that wait)
+ * is dropped: who wants it calls again. */
 void asker_call(struct asker *c, const struct asker_call *call);
 
 #endif

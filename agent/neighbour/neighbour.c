@@ -23,7 +23,7 @@
 
 #define SETTLE_MS 300  /* from a change in a folder to reading the files */
 #define RETRY_MS 10000 /* of files that could not be used */
-#define CALLS_MAX 256  /* whose answers may still come */
+#define CALLS_MAX 1024 /* whose answers may still come */
 #define SAY_MS 60000   /* refused callers are logged once in this time for each reason */
 #define WATCH_EVENTS                                                                        \
 	(IN_CLOSE_WRITE | IN_MOVED_TO | IN_MOVED_FROM | IN_CREATE | IN_DELETE | IN_ATTRIB | \

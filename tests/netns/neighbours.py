@@ -121,6 +121,28 @@ def test_two_neighbours(site):
     check(site.edge1.view("edge3")[0] == "never", "edge3 is not there")
 
 
+def test_renewals_in_step(site):
+    """As many promises as can be held at one time are renewed at the same moment, again and again: all are answered,
+    over few connections; and a neighbour that answers nothing is nobody else's trouble."""
+    edge1, n = site.edge1, 32
+    before = site.edge2.counts()
+    with site.host.inside(), socket.socket() as silent:
+        silent.bind(("127.0.0.3", PORT))
+        silent.listen(64)
+        for _ in range(3):  # not more: a neighbour has 120 requests at once, and 40 a second
+            mark = edge1.mark()
+            calls = [f"call {name} 192.0.2.{k}/32 1 {k}\n" for name in ("edge3", "edge2") for k in range(1, n + 1)]
+            edge1.popen.stdin.write("".join(calls))
+            edge1.popen.stdin.flush()
+
+            def answered():
+                return len([line for line in edge1.lines[mark:] if line.startswith("answered edge2 granted")])
+            eventually(lambda: answered() == n, 4, lambda: f"{n} answers: {answered()}; {site.edge2.counts()}")
+    after = site.edge2.counts()
+    check(after["connections"] - before["connections"] <= 4, "connections are kept", before, after)
+    check(after["turned_away"] == before["turned_away"], "nobody was turned away", before, after)
+
+
 def turned_away(site, why, pair, **more):
     """Not a byte of HTTP for this caller, and one more is counted under `why`."""
     before = site.edge1.counts()
