@@ -1,4 +1,4 @@
-/* Names of protocols. That BIRD takes them is shown by cases/case-A09-names.py. */
+/* Names of protocols. That BIRD takes them is shown by cases/case-A09-service-names.py. */
 #include <check.h>
 #include <string.h>
 
