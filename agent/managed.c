@@ -93,15 +93,6 @@ static struct item *find(const struct managed *m, const struct address *address)
 
 /* ---- which there are ---- */
 
-static size_t count_prefixes(const struct config *c)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < c->n_services; i++)
-		n += c->services[i].n_prefixes;
-	return n;
-}
-
 static void take_old(const struct managed *m, struct item *item, const char *interface)
 {
 	const struct item *old = find(m, &item->address);
@@ -142,7 +133,7 @@ static void add_prefix(struct managed *m, struct item *items, size_t *n, size_t 
 static bool make_items(struct managed *m)
 {
 	const struct config *c = *m->modules.config;
-	size_t n = count_prefixes(c), n_items = 0;
+	size_t n = config_count_prefixes(c), n_items = 0;
 	struct item *items = calloc(n + 1, sizeof(*items));
 	struct prefix *wide = calloc(n + 1, sizeof(*wide));
 	size_t *places = calloc(2 * n + 1, sizeof(*places));

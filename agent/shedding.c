@@ -178,10 +178,8 @@ static int shedding_lay_out(struct shedding *s)
 	_cleanup_free_ struct shed_report_prefix *digest = NULL;
 	_cleanup_free_ unsigned char *routes = NULL;
 	_cleanup_free_ size_t *first = NULL;
-	size_t n = 0;
+	size_t n = config_count_prefixes(config);
 
-	for (size_t i = 0; i < config->n_services; i++)
-		n += config->services[i].n_prefixes;
 	prefixes = calloc(n + 1, sizeof(*prefixes));
 	digest = calloc(n + 1, sizeof(*digest));
 	first = calloc(config->n_services + 1, sizeof(*first));

@@ -27,11 +27,7 @@
 
 #define STATUS_KEPT 31 /* bytes, of a piece of /proc/PID/status */
 
-static void closedirp(DIR **d)
-{
-	if (*d)
-		(void)closedir(*d);
-}
+DEFINE_CLEANUP_PTR(DIR *, closedir)
 
 int pids_watch_open(struct pids_watch *w, sd_event *event, pid_t pid, sd_event_io_handler_t died,
 	void *userdata)

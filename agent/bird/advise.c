@@ -355,11 +355,9 @@ static void advise_next(struct advise *v)
 static void advise_choose(struct advise *v)
 {
 	const struct config *config = v->config;
-	size_t n = 0, stride, at = 0;
+	size_t stride, at = 0;
 
-	for (size_t s = 0; s < config->n_services; s++)
-		n += config->services[s].n_prefixes;
-	stride = (n + v->prefixes_max - 1) / v->prefixes_max | 1;
+	stride = (config_count_prefixes(config) + v->prefixes_max - 1) / v->prefixes_max | 1;
 	for (size_t s = 0; s < config->n_services; s++) {
 		for (size_t i = 0; i < config->services[s].n_prefixes; i++)
 			if (at++ % stride == 0 && v->look.n_routes < v->prefixes_max)

@@ -418,11 +418,7 @@ static bool fragment_is_dot_file(const char *file)
 	return false;
 }
 
-static void closedirp(DIR **d)
-{
-	if (*d)
-		(void)closedir(*d);
-}
+DEFINE_CLEANUP_PTR(DIR *, closedir)
 
 int fragment_clean(int folder_fd)
 {

@@ -297,6 +297,9 @@ void config_free(struct config *c);
 DEFINE_CLEANUP_PTR(struct config *, config_free)
 #define _cleanup_config_ _cleanup_(config_freep)
 
+/* Of all services. */
+size_t config_count_prefixes(const struct config *config);
+
 /* The section `shed`, and what of `neighbours` belongs to it, as core/shed has it. */
 struct shed_settings config_shed_settings(const struct config *config);
 

@@ -150,6 +150,15 @@ static void free_service(struct config_service *s)
 	free(s->name);
 }
 
+size_t config_count_prefixes(const struct config *config)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < config->n_services; i++)
+		n += config->services[i].n_prefixes;
+	return n;
+}
+
 void config_free(struct config *c)
 {
 	if (!c)

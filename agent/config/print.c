@@ -144,11 +144,12 @@ json_t *settings_print(const struct schema *schema, const void *settings)
 	return object;
 }
 
-static void free_strings(struct schema_strings *s)
+void settings_strings_done(struct schema_strings *s)
 {
 	for (size_t i = 0; i < s->n; i++)
 		free(s->items[i]);
 	free(s->items);
+	*s = (struct schema_strings){0};
 }
 
 static void free_value(const struct schema_key *key, void *field)
@@ -159,7 +160,7 @@ static void free_value(const struct schema_key *key, void *field)
 		return;
 	case SCHEMA_STRING_LIST:
 	case SCHEMA_STRING_MAP:
-		free_strings(field);
+		settings_strings_done(field);
 		return;
 	case SCHEMA_INTEGER_LIST:
 		free(((struct schema_integers *)field)->items);

@@ -179,14 +179,6 @@ static bool count_is_right(
 	return n >= minimum && n <= maximum;
 }
 
-static void free_strings(struct schema_strings *s)
-{
-	for (size_t i = 0; i < s->n; i++)
-		free(s->items[i]);
-	free(s->items);
-	*s = (struct schema_strings){0};
-}
-
 /* Copies into the next free item. */
 static bool add_string(const struct place *p, struct schema_strings *s, const char *text)
 {
@@ -199,7 +191,7 @@ static bool add_string(const struct place *p, struct schema_strings *s, const ch
 
 static bool load_string_list(const struct place *p, json_t *value)
 {
-	_cleanup_(free_strings) struct schema_strings s = {0};
+	_cleanup_(settings_strings_done) struct schema_strings s = {0};
 	bool right = true;
 	json_t *item;
 	size_t i;
@@ -227,7 +219,7 @@ static bool load_string_list(const struct place *p, json_t *value)
 
 static bool load_string_map(const struct place *p, json_t *value)
 {
-	_cleanup_(free_strings) struct schema_strings s = {0};
+	_cleanup_(settings_strings_done) struct schema_strings s = {0};
 	bool right = true;
 	const char *key;
 	json_t *item;

@@ -29,6 +29,8 @@ json_t *settings_print(const struct schema *schema, const void *settings);
 /* Releases what the struct owns, and zeroes it. Not for what is SCHEMA_SPECIAL. */
 void settings_done(const struct schema *schema, void *settings);
 
+void settings_strings_done(struct schema_strings *s);
+
 /* What the key wants, such as `a duration from "10ms" to "1h"`. Returns buf. */
 #define SETTINGS_EXPECTED_MAX 320
 const char *settings_expected(const struct schema_key *key, char buf[SETTINGS_EXPECTED_MAX]);

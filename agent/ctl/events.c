@@ -10,13 +10,7 @@
 #include <string.h>
 
 #include "agent/ctl/status.h"
-
-static const char *text_of(const json_t *event, const char *key)
-{
-	const char *text = json_string_value(json_object_get(event, key));
-
-	return text ? text : "";
-}
+#include "agent/judge/judge.h"
 
 /* --- which --- */
 
@@ -59,13 +53,13 @@ static bool names_one(const json_t *wanted, const json_t *event)
 
 bool events_filter_matches(const struct events_filter *f, const json_t *event)
 {
-	const char *service = text_of(event, "service"), *kind = text_of(event, "event");
+	const char *service = judge_text(event, "service"), *kind = judge_text(event, "event");
 	const json_t *wanted;
 
 	if (!f->prefixes || strcmp(kind, "lost") == 0 || strcmp(kind, "agent_started") == 0)
 		return true;
 	if (!service[0])
-		return text_of(event, "who")[0];
+		return judge_text(event, "who")[0];
 	wanted = json_object_get(f->prefixes, service);
 	return json_is_true(wanted) || (wanted && names_one(wanted, event));
 }
@@ -74,27 +68,27 @@ bool events_filter_matches(const struct events_filter *f, const json_t *event)
 
 static enum text_colour event_colour(const json_t *event)
 {
-	const char *level = text_of(event, "level");
+	const char *level = judge_text(event, "level");
 
 	if (strcmp(level, "error") == 0)
 		return TEXT_RED;
 	if (strcmp(level, "warning") == 0)
 		return TEXT_YELLOW;
-	return status_word_colour(text_of(event, "to"));
+	return status_word_colour(judge_text(event, "to"));
 }
 
 void events_print(FILE *out, const json_t *event, bool colours)
 {
-	const char *level = text_of(event, "level");
+	const char *level = judge_text(event, "level");
 	bool bad = strcmp(level, "error") == 0 || strcmp(level, "warning") == 0;
 
-	text_put(out, colours, TEXT_DIM, text_of(event, "time"));
+	text_put(out, colours, TEXT_DIM, judge_text(event, "time"));
 	(void)fputs("  ", out);
 	if (bad) {
 		text_put(out, colours, event_colour(event), level);
 		(void)fputs(": ", out);
 	}
-	text_put(out, colours, event_colour(event), text_of(event, "message"));
+	text_put(out, colours, event_colour(event), judge_text(event, "message"));
 	(void)fputc('\n', out);
 }
 

@@ -5,6 +5,7 @@
 
 #include "agent/base/buffer.h"
 #include "agent/ctl/explain.h"
+#include "agent/judge/judge.h"
 
 #define EXPLAIN_LINE_MAX 8192 /* bytes of one line's text; what does not fit is dropped */
 
@@ -57,14 +58,12 @@ static inline const json_t *explain_get(const json_t *object, const char *key)
 /* "" where there is none. */
 static inline const char *explain_text(const json_t *object, const char *key)
 {
-	const char *s = json_string_value(explain_get(object, key));
-
-	return s ? s : "";
+	return judge_text(object, key);
 }
 
 static inline bool explain_is(const json_t *object, const char *key, const char *text)
 {
-	return strcmp(explain_text(object, key), text) == 0;
+	return judge_is(object, key, text);
 }
 
 /* 0 where there is none. */

@@ -24,18 +24,6 @@
 #define STATUS_UNKNOWN "unknown"
 #define STATUS_NAMES_MAX 2000 /* of text that lists names */
 
-static const char *text_of(const json_t *object, const char *key)
-{
-	const char *s = json_string_value(json_object_get(object, key));
-
-	return s ? s : "";
-}
-
-static bool is_text(const json_t *object, const char *key, const char *text)
-{
-	return strcmp(text_of(object, key), text) == 0;
-}
-
 json_t *status_parse(const char *body, size_t length, struct error *ret_error)
 {
 	json_error_t error = {0};
@@ -148,14 +136,14 @@ static enum agreement announced_agreement(const json_t *prefix)
 
 	if (!json_is_boolean(announced))
 		return NOT_KNOWN;
-	return json_is_true(announced) != is_text(prefix, "wanted", "withdraw") ? AGREES
-										: DISAGREES;
+	return json_is_true(announced) != judge_is(prefix, "wanted", "withdraw") ? AGREES
+										 : DISAGREES;
 }
 
 static enum agreement exported_agreement(const json_t *prefix, const json_t *bird)
 {
 	const json_t *exported = json_object_get(prefix, "exported");
-	bool withdraw = is_text(prefix, "wanted", "withdraw");
+	bool withdraw = judge_is(prefix, "wanted", "withdraw");
 
 	if (!json_is_integer(exported))
 		return NOT_KNOWN;
@@ -169,7 +157,7 @@ static enum agreement exported_agreement(const json_t *prefix, const json_t *bir
 
 static bool is_elsewhere(const json_t *prefix)
 {
-	return text_of(prefix, "elsewhere")[0] != '\0';
+	return judge_text(prefix, "elsewhere")[0] != '\0';
 }
 
 /* --- the table --- */
@@ -219,14 +207,14 @@ static void add_head(struct text_table *t, const char *const *heads)
 
 static void add_word(struct text_table *t, const json_t *object, const char *key)
 {
-	const char *word = text_of(object, key);
+	const char *word = judge_text(object, key);
 
 	text_table_add(t, status_word_colour(word), false, word[0] ? word : STATUS_UNKNOWN);
 }
 
 static void add_since(struct text_table *t, const json_t *object, const struct status_view *view)
 {
-	int64_t when = text_parse_time(text_of(object, "since"));
+	int64_t when = text_parse_time(judge_text(object, "since"));
 	_cleanup_free_ char *age = text_age(view->now - when);
 	char cell[40];
 
@@ -281,7 +269,7 @@ static void print_checks(FILE *out, const json_t *checks, const struct status_vi
 		add_word(&t, check, "state");
 		add_since(&t, check, view);
 		status_add_outcomes(&t, check, STATUS_OUTCOMES_MAX);
-		text_table_add(&t, TEXT_PLAIN, false, text_of(check, "reason"));
+		text_table_add(&t, TEXT_PLAIN, false, judge_text(check, "reason"));
 	}
 	text_table_print(&t, out, view->colours, 2);
 }
@@ -318,34 +306,34 @@ void status_say_reason(const json_t *prefix, char *buf, size_t size)
 		{"frozen", "freeze", "frozen"},
 	};
 
-	(void)snprintf(buf, size, "%s", text_of(prefix, "reason"));
-	if (is_text(prefix, "reason", "shed") && json_is_object(json_object_get(prefix, "shed")))
+	(void)snprintf(buf, size, "%s", judge_text(prefix, "reason"));
+	if (judge_is(prefix, "reason", "shed") && json_is_object(json_object_get(prefix, "shed")))
 		status_say_shed(prefix, buf, size);
 	for (size_t i = 0; i < ELEMENTSOF(rows); i++) {
 		const json_t *word = json_object_get(prefix, rows[i].key);
-		const char *until = text_of(word, "until"), *why = text_of(word, "reason");
+		const char *until = judge_text(word, "until"), *why = judge_text(word, "reason");
 
-		if (is_text(prefix, "reason", rows[i].reason) && json_is_object(word))
+		if (judge_is(prefix, "reason", rows[i].reason) && json_is_object(word))
 			(void)snprintf(buf, size, "%s by %s%s%s%s%s", rows[i].text,
-				text_of(word, "who"), until[0] ? " until " : "", until,
+				judge_text(word, "who"), until[0] ? " until " : "", until,
 				why[0] ? ": " : "", why);
 	}
 }
 
 static void add_reason(struct text_table *t, const json_t *prefix)
 {
-	const char *other = text_of(prefix, "elsewhere");
+	const char *other = judge_text(prefix, "elsewhere");
 	char reason[512], cell[768];
 
 	status_say_reason(prefix, reason, sizeof(reason));
 
 	if (!is_elsewhere(prefix)) {
-		text_table_add(t, is_text(prefix, "reason", "forced") ? TEXT_YELLOW : TEXT_PLAIN,
+		text_table_add(t, judge_is(prefix, "reason", "forced") ? TEXT_YELLOW : TEXT_PLAIN,
 			false, reason);
 		return;
 	}
 	(void)snprintf(cell, sizeof(cell),
-		is_text(prefix, "wanted", "withdraw")
+		judge_is(prefix, "wanted", "withdraw")
 			? "%s, but protocol %s still announces it"
 			: "%s, but BIRD prefers the route of protocol %s",
 		reason, other);
@@ -384,7 +372,7 @@ static void print_services(
 	json_t *service;
 
 	json_object_foreach ((json_t *)services, name, service) {
-		const char *health = text_of(service, "health");
+		const char *health = judge_text(service, "health");
 
 		(void)fputc('\n', out);
 		text_put(out, view->colours, TEXT_BOLD, name);
@@ -413,13 +401,13 @@ static void print_trouble(
 
 static void print_freeze(FILE *out, const json_t *freeze, const struct status_view *view)
 {
-	const char *until = text_of(freeze, "until"), *why = text_of(freeze, "reason");
+	const char *until = judge_text(freeze, "until"), *why = judge_text(freeze, "reason");
 	char said[800];
 
 	if (!json_is_object(freeze))
 		return;
 	(void)snprintf(said, sizeof(said), "by %.200s at %.40s, %s%.40s%s%.300s",
-		text_of(freeze, "who"), text_of(freeze, "since"),
+		judge_text(freeze, "who"), judge_text(freeze, "since"),
 		until[0] ? "until " : "until it is thawed", until, why[0] ? ": " : "", why);
 	print_trouble(out, view,
 		"The server is frozen: only a dead process, a missing address or an operator's "
@@ -444,12 +432,12 @@ static void print_alarm(FILE *out, const json_t *bird, const struct status_view 
 void status_print_troubles(FILE *out, const json_t *document, const struct status_view *view)
 {
 	const json_t *bird = json_object_get(document, "bird");
-	const char *error = text_of(bird, "error");
+	const char *error = judge_text(bird, "error");
 
 	if (json_is_true(json_object_get(document, "stopping")))
 		print_trouble(out, view, "The agent is stopping.%s", "");
 	print_freeze(out, json_object_get(document, "freeze"), view);
-	if (is_text(bird, "link", "away") && text_of(bird, "silent_since")[0])
+	if (judge_is(bird, "link", "away") && judge_text(bird, "silent_since")[0])
 		print_trouble(out, view,
 			"BIRD runs but does not answer. Its neighbours keep sending what it "
 			"announces, "
@@ -457,23 +445,23 @@ void status_print_troubles(FILE *out, const json_t *document, const struct statu
 			"long "
 			"as it still keeps its sessions. `systemctl restart bird` ends that. %s",
 			error);
-	else if (is_text(bird, "link", "away"))
+	else if (judge_is(bird, "link", "away"))
 		print_trouble(out, view, "BIRD is away, what it announces is unknown: %s",
 			error[0] ? error : "no reason known");
-	else if (is_text(bird, "link", "refused"))
+	else if (judge_is(bird, "link", "refused"))
 		print_trouble(out, view, "BIRD is not spoken to: %s", error);
-	else if (is_text(bird, "link", "greeting"))
+	else if (judge_is(bird, "link", "greeting"))
 		print_trouble(out, view, "BIRD is being asked what it announces.%s", "");
-	if (text_of(json_object_get(document, "config"), "error")[0])
+	if (judge_text(json_object_get(document, "config"), "error")[0])
 		print_trouble(out, view,
 			"The configuration on disk was refused, and the agent's next start would "
 			"fail (redshankd --check): %s",
-			text_of(json_object_get(document, "config"), "error"));
-	if (text_of(bird, "files_error")[0])
+			judge_text(json_object_get(document, "config"), "error"));
+	if (judge_text(bird, "files_error")[0])
 		print_trouble(out, view,
 			"Fragments can not be written. Health still acts; what is new waits, and a "
 			"BIRD that starts reads what is there. %s",
-			text_of(bird, "files_error"));
+			judge_text(bird, "files_error"));
 	print_alarm(out, bird, view);
 }
 
@@ -493,9 +481,9 @@ static void print_headline(FILE *out, const json_t *document, const struct statu
 			colour = TEXT_YELLOW;
 	}
 	(void)snprintf(line, sizeof(line), "%.255s: redshankd %.32s, BIRD %.32s%s%s",
-		text_of(document, "node"), text_of(document, "version"),
-		is_text(bird, "version", "") ? STATUS_UNKNOWN : text_of(bird, "version"), counts,
-		changing ? ", changes under way" : "");
+		judge_text(document, "node"), judge_text(document, "version"),
+		judge_is(bird, "version", "") ? STATUS_UNKNOWN : judge_text(bird, "version"),
+		counts, changing ? ", changes under way" : "");
 	text_put_wrapped(out, view->colours, colour, 0, line);
 }
 
@@ -508,7 +496,7 @@ static void print_warnings(FILE *out, const json_t *bird, const struct status_vi
 
 	json_array_foreach (json_object_get(bird, "warnings"), i, warning) {
 		(void)snprintf(line, sizeof(line), "warning: %.1000s (%.64s)",
-			text_of(warning, "text"), text_of(warning, "code"));
+			judge_text(warning, "text"), judge_text(warning, "code"));
 		text_put_wrapped(out, view->colours, TEXT_YELLOW, 0, line);
 	}
 }

@@ -221,15 +221,6 @@ static void take_over(struct load_counting *c, const struct load_counting *old)
 	c->trouble = old->trouble;
 }
 
-static size_t count_prefixes(const struct config *config)
-{
-	size_t n = 0;
-
-	for (size_t s = 0; s < config->n_services; s++)
-		n += config->services[s].n_prefixes;
-	return n;
-}
-
 int load_counting_new(struct load *l, struct load_counting *old, struct load_counting **ret)
 {
 	_cleanup_(load_counting_freep) struct load_counting *c = calloc(1, sizeof(*c));
@@ -240,7 +231,7 @@ int load_counting_new(struct load *l, struct load_counting *old, struct load_cou
 		return -ENOMEM;
 	c->load = l;
 	c->config = config->load->prefixes;
-	c->n = count_prefixes(config);
+	c->n = config_count_prefixes(config);
 	c->n_services = config->n_services;
 	c->identity = strdup(config->load->prefixes_identity);
 	c->counters = calloc(c->n + 1, sizeof(*c->counters));

@@ -20,11 +20,6 @@
 
 #define DOCUMENT_FORMAT 1
 
-static const char *null_if_empty(const char *text)
-{
-	return text && text[0] ? text : NULL;
-}
-
 const char *document_format_time(
 	struct monotime t, struct monotime now, struct walltime wall, char text[CLOCK_TEXT_MAX])
 {
@@ -96,12 +91,12 @@ static void put_bird(struct document *d)
 
 	json_open_object(w, "bird");
 	json_write_string(w, "link", document_link_name(s->link));
-	json_write_string(w, "version", null_if_empty(s->version));
-	json_write_string(w, "error", null_if_empty(s->error));
+	json_write_string(w, "version", document_null_if_empty(s->version));
+	json_write_string(w, "error", document_null_if_empty(s->error));
 	json_write_string(w, "reason", loss_name(s->loss));
 	document_put_time(d, "silent_since", s->silent_since);
-	json_write_string(w, "alarm", null_if_empty(s->alarm));
-	json_write_string(w, "files_error", null_if_empty(s->files_error));
+	json_write_string(w, "alarm", document_null_if_empty(s->alarm));
+	json_write_string(w, "files_error", document_null_if_empty(s->files_error));
 	put_warnings(d);
 	if (up) {
 		json_write_bool(w, "settled", s->settled);
@@ -158,8 +153,8 @@ void document_put_word(struct json_writer *w, const struct word *word)
 {
 	char text[CLOCK_TEXT_MAX];
 
-	json_write_string(w, "name", null_if_empty(word->name));
-	json_write_string(w, "reason", null_if_empty(word->reason));
+	json_write_string(w, "name", document_null_if_empty(word->name));
+	json_write_string(w, "reason", document_null_if_empty(word->reason));
 	json_write_string(w, "who", word->who);
 	json_write_string(w, "since", clock_format(word->since, text));
 	json_write_string(
@@ -236,7 +231,7 @@ void document_put_prefix(struct document *d, size_t service, size_t index, bool 
 	json_write_string(w, "reason", prefix_reason_name(wanted->reason));
 	document_put_time(d, "since", wanted->since);
 	json_write_bool(w, "settling", document_is_settling(wanted, d->now));
-	json_write_string(w, "elsewhere", null_if_empty(seen->elsewhere));
+	json_write_string(w, "elsewhere", document_null_if_empty(seen->elsewhere));
 	document_put_address(d, service, index);
 	put_word(d, "drain", document_word(d, WORD_DRAIN, service, index));
 	put_word(d, "announce", document_word(d, WORD_ANNOUNCE, service, index));
@@ -270,7 +265,8 @@ void document_put_check(struct document *d, size_t service, size_t index)
 
 	f->check_view(f->userdata, service, index, &run);
 	json_write_string(w, "state", check_state_name(check->state));
-	json_write_string(w, "reason", null_if_empty(f->check_reason(f->userdata, service, index)));
+	json_write_string(
+		w, "reason", document_null_if_empty(f->check_reason(f->userdata, service, index)));
 	json_open_array(w, "outcomes");
 	for (unsigned age = check->n_history; age > 0; age--)
 		json_write_string(w, NULL, check_outcome_name(check_history(check, age - 1)));
@@ -512,11 +508,11 @@ void document_begin(struct document *d, struct buffer *out, const struct documen
 	json_write_bool(w, "ready", facts->ready);
 	json_write_bool(w, "stopping", facts->stopping);
 	json_open_object(w, "config");
-	json_write_string(w, "error", null_if_empty(facts->config_error));
+	json_write_string(w, "error", document_null_if_empty(facts->config_error));
 	document_put_time(d, "loaded", facts->config_loaded);
 	json_close(w);
 	json_open_object(w, "state");
-	json_write_string(w, "error", null_if_empty(facts->state_error));
+	json_write_string(w, "error", document_null_if_empty(facts->state_error));
 	json_close(w);
 	put_bird(d);
 	put_words(d, "drains", WORD_DRAIN);

@@ -5,11 +5,6 @@
 #include "agent/neighbour/neighbour.h"
 #include "agent/status/document_private.h"
 
-static const char *null_if_empty(const char *text)
-{
-	return text[0] ? text : NULL;
-}
-
 static void put_report(struct json_writer *w, const struct message_report *r)
 {
 	json_open_object(w, "report");
@@ -40,7 +35,7 @@ static void put_member(struct document *d, const struct neighbours_view *v)
 	json_write_string(w, "from", v->of_file ? "file" : "members");
 	json_write_string(w, "state", neighbours_state_name(v->state));
 	document_put_time(d, "asked", v->report ? v->asked : MONOTIME_NEVER);
-	json_write_string(w, "error", null_if_empty(v->error));
+	json_write_string(w, "error", document_null_if_empty(v->error));
 	json_write_number(w, "reports", v->n_reports);
 	json_write_number(w, "failures", v->n_failures);
 	if (v->report)
@@ -73,8 +68,8 @@ void document_put_neighbours(struct document *d)
 	}
 	neighbours_totals(n, &totals);
 	json_open_object(w, "neighbours");
-	json_write_string(w, "error", null_if_empty(totals.error));
-	json_write_string(w, "warning", null_if_empty(totals.warning));
+	json_write_string(w, "error", document_null_if_empty(totals.error));
+	json_write_string(w, "warning", document_null_if_empty(totals.warning));
 	json_write_string(w, "certificate_expires",
 		totals.certificate_expires.us > 0 ? clock_format(totals.certificate_expires, text)
 						  : NULL);

@@ -18,6 +18,11 @@ struct document {
 	char last_text[CLOCK_TEXT_MAX];
 };
 
+static inline const char *document_null_if_empty(const char *text)
+{
+	return text && text[0] ? text : NULL;
+}
+
 /* Opens the outermost object and writes what every document begins with. `out` is initialised, and
  * outlives d. */
 void document_begin(struct document *d, struct buffer *out, const struct document_facts *facts);
