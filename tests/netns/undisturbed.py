@@ -19,16 +19,18 @@ from lib.wire import ANNOUNCE, WITHDRAW
 
 KINDS = ("weighed", "ramped", "leaving", "forced", "demoted", "changed")
 CALM = ("weighed", "demoted")
+SHED = CALM + ("shed",)
+PLACES = KINDS + ("shed",)
 SHUTDOWN = (65535, 0)
 OWN, RAMP, WORD, LEAVE, LAST, NEW = 100, 500, 50, 900, 65535, 80
 
 
 def one(kind):
-    return f"198.18.{KINDS.index(kind)}.1/32"
+    return f"198.18.{PLACES.index(kind)}.1/32"
 
 
 def other(kind):
-    return f"198.18.{KINDS.index(kind)}.2/32"
+    return f"198.18.{PLACES.index(kind)}.2/32"
 
 
 def before(kinds):

@@ -2,7 +2,7 @@
  * and that no answer at all stops nothing. */
 #include "agent/repair_keep.h"
 
-#include <sys/mman.h>
+#include <sys/stat.h>
 
 #include "agent/system/log.h"
 #include "agent/view.h"
@@ -448,6 +448,25 @@ static size_t attempts(void)
 	return repair_attempts(view().repair, clock_monotime());
 }
 
+/* Another folder takes a restart: the fragments and all that lies beside them stay where they are.
+ */
+START_TEST (attempts_stay_in_the_folder_of_the_start) {
+	char start[sizeof(folder)];
+
+	memcpy(start, folder, sizeof(folder));
+	strcat(folder, "/new");
+	ck_assert_int_eq(mkdir(folder, 0755), 0);
+	reload(RESTART);
+	connect_bus();
+	speak(CHECK_OUTCOME_GONE);
+	ck_assert(LOOP_UNTIL(event, fake.started == 1, 3000));
+	ck_assert_int_eq(rmdir(folder), 0); /* it is empty */
+	memcpy(folder, start, sizeof(folder));
+	another_life();
+	ck_assert_uint_eq(attempts(), 1);
+}
+END_TEST
+
 static void kept(const char *text)
 {
 	char path[128];
@@ -548,6 +567,7 @@ int main(void)
 	tcase_add_test(tc, a_check_that_moved_triggers_on);
 	tcase_add_test(tc, another_check_in_its_place_is_another);
 	tcase_add_test(tc, a_crash_loop_restarts_no_more_than_the_limit);
+	tcase_add_test(tc, attempts_stay_in_the_folder_of_the_start);
 	tcase_add_test(tc, denied_is_not_kept);
 	tcase_add_test(tc, what_is_not_ours_counts_for_nothing);
 	suite_add_tcase(suite, tc);
