@@ -238,16 +238,11 @@ static bool carry_over_check(
 	return true;
 }
 
-/* Rules 0 and 1: what is wanted says nothing of the service's health. */
-static bool is_by_word(const struct engine_prefix *view)
-{
-	return prefix_reason_rule(view->reason) <= 1;
-}
-
-/* Until its service's checks have spoken, it is what it is now. */
+/* Until its service's checks have spoken, it is what it is now; what a word or a shed made of it
+ * says nothing of its health. */
 static void find_anew(struct inventory_prefix *p)
 {
-	p->found = is_by_word(&p->view) ? p->held : p->view.wanted;
+	p->found = p->held;
 	p->found_well = p->held != PREFIX_WANTED_WITHDRAW;
 }
 

@@ -48,8 +48,9 @@ static struct prefix_verdict prefix_decide_soft(const struct prefix_facts *facts
 	if (facts->cause >= SERVICE_CAUSE_CHECKS)
 		return prefix_decide_unhealthy(facts);
 
-	/* 4. Not everything is known: no reason to change what BIRD does. */
-	if (!facts->all_spoken || facts->spread)
+	/* 4. Not everything is known: no reason to change what BIRD does. What is shed goes by what
+	 * neighbours have promised. */
+	if ((!facts->all_spoken || facts->spread) && facts->shed == PREFIX_SHED_NONE)
 		return verdict(facts->found, PREFIX_REASON_FIRST_ROUND);
 
 	/* 5. It keeps out what is out, and takes nothing out. What is shed is out for that. */

@@ -12,7 +12,7 @@
  *  3. unhealthy        `require` of the service's checks is not met, whatever shared checks say
  *     kept_by_floor    the same, but too few others are known to announce it; never of the dead
  *  4. first_round      until every check has spoken once and the start's spread is over, what BIRD
- *                      was found doing
+ *                      was found doing; not of what is shed, which rule 6 keeps so
  *  5. held_down        it flapped, and comes back when its penalty has decayed
  *  6. shed             handed to neighbours, because this server is overloaded
  *  7. in_doubt         it could come back, but the last outcome of a check that counts was bad:

@@ -1,8 +1,9 @@
 """A new agent, or a new configuration, announces everything with what it was announced with.
 
 One service for each thing that can stand between what is configured and what is announced: an
-operator's weight, a ramp, a drain that leaves gently, an announcement by force, a last resort; and one
-whose weight and communities are others in the new configuration, which is one UPDATE. They go through
+operator's weight, a ramp, a drain that leaves gently, an announcement by force, a last resort, a
+neighbour's promise by which a prefix is shed, in both modes; and one whose weight and communities are
+others in the new configuration, which is one UPDATE. They go through
 each way in which an agent or a configuration is replaced, while a check of each has not spoken yet, so
 that nothing but the replacing itself can send an UPDATE. A part of each service is withdrawn in the
 same decision where the way says so, which renders its fragment at once. Where nothing changes for the
@@ -14,30 +15,32 @@ import signal
 import time
 
 from lib.case import check, eventually, main
+from lib.shedsite import STARTING, Neighbours
 from lib.site import Site
 from lib.wire import ANNOUNCE, WITHDRAW
 
 KINDS = ("weighed", "ramped", "leaving", "forced", "demoted", "changed")
 CALM = ("weighed", "demoted")
-SHED = CALM + ("shed",)
-PLACES = KINDS + ("shed",)
+SHED = {"shed": "withdraw", "lowered": "demote"}  # and the mode; one at a time
+ALL = KINDS + tuple(SHED)
 SHUTDOWN = (65535, 0)
 OWN, RAMP, WORD, LEAVE, LAST, NEW = 100, 500, 50, 900, 65535, 80
 
 
 def one(kind):
-    return f"198.18.{PLACES.index(kind)}.1/32"
+    return f"198.18.{ALL.index(kind)}.1/32"
 
 
 def other(kind):
-    return f"198.18.{PLACES.index(kind)}.2/32"
+    return f"198.18.{ALL.index(kind)}.2/32"
 
 
 def before(kinds):
     """What each is announced with at first, and its other prefix: {prefix: MED}."""
-    of_one = dict(zip(KINDS, (WORD, RAMP, LEAVE, OWN, LAST, OWN)))
-    of_other = dict(zip(KINDS, (OWN, RAMP, OWN, OWN, OWN, OWN)))
-    return {**{one(kind): of_one[kind] for kind in kinds}, **{other(kind): of_other[kind] for kind in kinds}}
+    of_one = dict(zip(ALL, (WORD, RAMP, LEAVE, OWN, LAST, OWN, None, LAST)))
+    of_other = {"ramped": RAMP}
+    all_of_them = {**{one(kind): of_one[kind] for kind in kinds}, **{other(kind): of_other.get(kind, OWN) for kind in kinds}}
+    return {prefix: med for prefix, med in all_of_them.items() if med is not None}
 
 
 def gate(edge, name):
@@ -54,6 +57,8 @@ def configuration(edge, kinds, turn, part=False, new=False):
     config = edge.agent.default_config()
     config["services"] = {}
     config["reload_guard"] = 100
+    config["neighbours"] = edge.agent.config["neighbours"]
+    config["shed"] = {}
     for kind in kinds:
         prefixes = {one(kind): {"weight": OWN, "address_check": False}, other(kind): {"weight": OWN}}
         if not part:
@@ -73,8 +78,11 @@ def configuration(edge, kinds, turn, part=False, new=False):
     }
     for kind in kinds:
         config["services"][kind].update(manners.get(kind, {}))
+        if kind in SHED:
+            config["shed"]["mode"] = SHED[kind]
+        if kind in ("demoted", "lowered"):
+            config["services"][kind]["prefixes"][one(kind)]["last_resort"] = True
     config["services"]["demoted"]["checks"]["gate"]["shared"] = True
-    config["services"]["demoted"]["prefixes"][one("demoted")]["last_resort"] = True
     if new and "changed" in kinds:
         config["services"]["changed"]["prefixes"][one("changed")].update(weight=NEW, communities=["64501:7"])
     return config
@@ -95,16 +103,18 @@ def on_the_wire(site, prefixes):
 
 
 def as_before(site, kinds):
-    seen = on_the_wire(site, before(kinds))
+    seen = on_the_wire(site, [prefix for kind in kinds for prefix in (one(kind), other(kind))])
     return {prefix: event.med for prefix, event in seen.items()} == before(kinds) and (
         "leaving" not in kinds or SHUTDOWN in seen[one("leaving")].attributes.get("communities", []))
 
 
-def speak(agent):
-    for arguments in (
-        ("weight", one("weighed"), str(WORD)), ("drain", one("leaving")), ("announce", "forced", "--for", "1h")
-    ):
-        done = agent.ctl(*arguments)
+def speak(agent, kinds):
+    words = {
+        "weighed": ("weight", one("weighed"), str(WORD)), "leaving": ("drain", one("leaving")),
+        "forced": ("announce", "forced", "--for", "1h"), **{kind: ("shed", one(kind)) for kind in SHED},
+    }
+    for kind in words.keys() & kinds:
+        done = agent.ctl(*words[kind])
         check(done.returncode == 0, "said", done)
 
 
@@ -119,12 +129,13 @@ def prepare(site, kinds, turn):
     if not agent.process:
         agent.start()
         agent.wait_status(spoken, what="all has spoken")
-        speak(agent)
+        speak(agent, kinds)
         shut(edge, "forced")
     else:
         if "ramped" in kinds:
             shut(edge, "ramped")
         agent.reload()
+        speak(agent, kinds)
         if "ramped" in kinds:
             agent.wait_prefix(one("ramped"), reason="unhealthy", announced=False)
             os.unlink(gate(edge, "ramped"))
@@ -134,6 +145,8 @@ def prepare(site, kinds, turn):
     if "forced" in kinds:
         agent.wait_prefix(one("forced"), reason="forced", announced=True)
         agent.wait_status(lambda s: s["services"]["forced"]["health"] == "unhealthy", what="what is forced is unhealthy")
+    for kind in SHED.keys() & kinds:
+        agent.wait_prefix(one(kind), reason="shed", announced=kind == "lowered", timeout=STARTING + 10)
     shut(edge, "demoted")
     agent.wait_prefix(one("demoted"), reason="shared_unhealthy", wanted="demote")
     eventually(lambda: as_before(site, kinds), 5, lambda: f"as it is to be: {on_the_wire(site, before(kinds))}")
@@ -144,6 +157,8 @@ def expected(kinds, way, part):
     sent = [(ANNOUNCE, one("changed"), NEW)] if "changed" in kinds else []
     if part:  # what is forced stays without its address
         sent += [(WITHDRAW, other(kind), None) for kind in kinds if kind != "forced"]
+    if way != "reload":  # what neighbours have promised ends with the agent
+        sent += [(ANNOUNCE, one(kind), OWN) for kind in SHED.keys() & kinds]
     if way != "reload" and "ramped" in kinds:  # a restart ends a ramp, as the manual says
         sent += [(ANNOUNCE, prefix, OWN) for prefix in [one("ramped")] + ([] if part else [other("ramped")])]
     return sent
@@ -183,12 +198,14 @@ def check_way(site, way, kinds=KINDS, part=False):
 
 def test_reload(site):
     """A reload sends what it changes, whatever everything is announced with."""
-    check_way(site, "reload")
+    for kind in SHED:
+        check_way(site, "reload", kinds=KINDS + (kind,))
 
 
 def test_reload_that_withdraws(site):
     """A reload that withdraws a part of each service sends that, and nothing about the other part."""
-    check_way(site, "reload", part=True)
+    for kind in SHED:
+        check_way(site, "reload", kinds=KINDS + (kind,), part=True)
 
 
 def test_usr2(site):
@@ -213,4 +230,30 @@ def test_calm(site):
         check_way(site, way, kinds=CALM)
 
 
-main(lambda: Site(edges=1))
+def test_shed(site):
+    """What was shed comes back once with a new agent, when its checks have spoken, and leaves once, when promised."""
+    for kind, way in (("lowered", "usr2"), ("shed", "kill")):
+        kinds = CALM + (kind,)
+        check_way(site, way, kinds=kinds)
+        back = time.time()
+        site.edges[0].agent.wait_prefix(one(kind), reason="shed", announced=kind == "lowered", timeout=STARTING + 10)
+        eventually(lambda k=kinds: as_before(site, k), 5, lambda k=kinds: f"as it was: {on_the_wire(site, before(k))}")
+        sent = site.wire.since(back, "edge1")
+        check(len(sent) == 1 and sent[0].prefix == one(kind), f"{kind}: one UPDATE", [str(e) for e in sent])
+
+
+def make_site():
+    """The second edge promises what is shed."""
+    site = Site(edges=2)
+    site.circle = Neighbours(site)
+    agent = site.edges[1].agent
+    agent.config["load"] = {"signals": {"none": {"type": "command", "command": ["/bin/echo", "1"], "limit": 100}}}
+    agent.config["services"] = {kind: {
+        "prefixes": {one(kind): {"weight": 2 * OWN, "address_check": False}},
+        "checks": {"gate": {"type": "exec", "command": ["/usr/bin/true"]}},
+    } for kind in SHED}
+    agent.start()
+    return site
+
+
+main(make_site)

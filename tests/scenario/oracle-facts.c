@@ -63,13 +63,6 @@ static bool carry_checks(
 	return anew;
 }
 
-/* What is announced or out because somebody said so, or because the agent ends. */
-static bool is_somebodys_will(const struct oracle_prefix *p)
-{
-	return p->last.reason == PREFIX_REASON_DRAINED || p->last.reason == PREFIX_REASON_FORCED ||
-	       p->last.reason == PREFIX_REASON_STOPPING;
-}
-
 static void carry_prefix(struct oracle_prefix *p, const struct oracle_service *s, bool anew,
 	const struct oracle *last, struct monotime now)
 {
@@ -100,7 +93,7 @@ static void carry_prefix(struct oracle_prefix *p, const struct oracle_service *s
 		fresh.last_resort = p->last_resort;
 		fresh.weight_of_word = p->weight_of_word;
 		if (anew || !same_text(old_service->name, s->name)) {
-			fresh.found = is_somebodys_will(old) ? old->natural : old->last.wanted;
+			fresh.found = old->natural;
 			fresh.well = old->natural != PREFIX_WANTED_WITHDRAW;
 		}
 	}

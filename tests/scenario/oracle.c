@@ -254,9 +254,9 @@ static struct expectation expect_thawed(
 	bool sick = expected_sick(s), out = is == PREFIX_WANTED_WITHDRAW;
 	bool kept =
 		sick && !expected_dead(s) && s->floor > 0 && (!p->permitted || o->frozen) && !out;
-	bool known = everybody_spoke(s) && monotime_is_never(o->spread);
-	bool down = s->damping.suppressed && out && p->shed != PREFIX_SHED_WITHDRAW;
 	bool shed = p->shed != PREFIX_SHED_NONE;
+	bool known = shed || (everybody_spoke(s) && monotime_is_never(o->spread));
+	bool down = s->damping.suppressed && out && p->shed != PREFIX_SHED_WITHDRAW;
 	bool shared = expected_health(s) == SERVICE_HEALTH_UNHEALTHY && !sick;
 	bool sound = !missing && !sick && known && !down && !shed;
 	bool doubt = is_doubted(s) && is != PREFIX_WANTED_ANNOUNCE;

@@ -122,6 +122,8 @@ static const struct row rows[] = {
 		FACTS(false, NONE, PRESENT, HEALTHY, true, ANNOUNCE, .shed = PREFIX_SHED_WITHDRAW, NOW(ANNOUNCE)), WITHDRAW, PREFIX_REASON_SHED},
 	{"6: by demoting; before what is shared",
 		FACTS(false, NONE, PRESENT, SHARED, true, ANNOUNCE, .shed = PREFIX_SHED_DEMOTE, NOW(ANNOUNCE)), DEMOTE, PREFIX_REASON_SHED},
+	{"6: and stays so when not all have spoken",
+		FACTS(false, NONE, PRESENT, UNDECIDED, false, ANNOUNCE, .shed = PREFIX_SHED_WITHDRAW, NOW(WITHDRAW)), WITHDRAW, PREFIX_REASON_SHED},
 	{"7: what is out does not come back in doubt",
 		FACTS(false, NONE, PRESENT, HEALTHY, true, WITHDRAW, .doubted = true, .ramps = true, NOW(WITHDRAW)), WITHDRAW, PREFIX_REASON_IN_DOUBT},
 	{"7: nor what is demoted",
