@@ -446,7 +446,9 @@ static void judge_shed(const json_t *document, judge_say_fn *say, void *userdata
 		(void)snprintf(text, sizeof(text), "only %lld of %lld neighbours report",
 			(long long)fresh, (long long)n);
 		finding.text = text;
+		finding.command = "redshankctl status"; /* has a line for each that does not */
 		say(userdata, &finding);
+		finding.command = "journalctl -u redshank";
 	}
 	if (error[0]) {
 		finding.text = "certificates or members of neighbours are not taken into use";

@@ -197,16 +197,17 @@ START_TEST (how_bad_it_is) {
 	static const struct {
 		const char *path, *value;
 		enum judge_level level;
-		const char *says;
+		const char *says, *command;
 	} rows[] = {
-		{"shed", "{\"alarm\": true}", JUDGE_LOOK, "shedding had no effect"},
+		{"shed", "{\"alarm\": true}", JUDGE_LOOK, "shedding had no effect", "journalctl"},
 		{"shed", "{\"neighbours\": 4, \"neighbours_fresh\": 1}", JUDGE_LOOK,
-			"only 1 of 4 neighbours report"},
-		{"shed", "{\"neighbours\": 4, \"neighbours_fresh\": 2}", JUDGE_GOOD, "All is well"},
+			"only 1 of 4 neighbours report", "redshankctl status"},
+		{"shed", "{\"neighbours\": 4, \"neighbours_fresh\": 2}", JUDGE_GOOD, "All is well",
+			""},
 		{"neighbours", "{\"error\": \"ca.pem: gone\"}", JUDGE_LOOK,
-			"are not taken into use"},
+			"are not taken into use", "journalctl"},
 		{"neighbours", "{\"warning\": \"it expires within 7 days\"}", JUDGE_LOOK,
-			"the certificate for neighbours: it expires within 7 days"},
+			"the certificate for neighbours: it expires within 7 days", "journalctl"},
 	};
 	json_t *prefix;
 
@@ -221,6 +222,8 @@ START_TEST (how_bad_it_is) {
 		ck_assert_msg(
 			v.level == rows[i].level && strstr(buffer_string(&v.text), rows[i].says),
 			"%s: %d %s", rows[i].value, (int)v.level, buffer_string(&v.text));
+		ck_assert_msg(strstr(v.command, rows[i].command) == v.command, "%s: %s",
+			rows[i].value, v.command);
 		verdict_done(&v);
 		json_decref(document);
 	}
