@@ -30,7 +30,7 @@ class Flows:
                 self._selector.register(sock, selectors.EVENT_READ, index)
         self._number = 0
 
-    def ask(self, timeout=1.0):
+    def ask(self, timeout=3.0):
         """Asks once in each flow: the edges that answered, in the flows' order; None: nobody did."""
         self._number = (self._number + 1) & 0xFFFF
         served = [None] * len(self._socks)

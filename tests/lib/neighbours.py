@@ -102,7 +102,7 @@ class Node:
         self.popen.stdin.write(command + "\n")
         self.popen.stdin.flush()
 
-    def wait(self, what, after=0, timeout=8.0):
+    def wait(self, what, after=0, timeout=15.0):
         """The first line from number `after` on that begins with, or contains (from a space), `what`."""
         deadline = time.monotonic() + timeout
         while True:

@@ -66,7 +66,7 @@ class Screen:
                 return
             timeout = 0
 
-    def until(self, condition, timeout=5.0, what="the screen shows it"):
+    def until(self, condition, timeout=15.0, what="the screen shows it"):
         """Until condition(self) holds; the seconds that it took."""
         begun = time.monotonic()
         while True:
@@ -76,13 +76,16 @@ class Screen:
             if time.monotonic() - begun > timeout:
                 raise TimedOut(f"{what}: in vain for {timeout:g} s\n{self.text()}")
 
-    def wait(self, timeout=5.0):
-        """Its exit status, and all its output taken."""
+    def wait(self, timeout=15.0):
+        """Its exit status, and all its output taken: the kernel hands on the last of it when it comes to that."""
         deadline = time.monotonic() + timeout
         while self.process.poll() is None:
             self.read(0.02)
             if time.monotonic() > deadline:
                 raise TimedOut(f"it does not end within {timeout:g} s\n{self.text()}")
+        deadline = time.monotonic() + 2
+        while (not self.raw or self.raw.count(ENTER) > self.raw.count(LEAVE)) and time.monotonic() < deadline:
+            self.read(0.05)
         self.read()
         return self.process.returncode
 
@@ -91,12 +94,11 @@ class Screen:
         return self.raw.decode("utf-8", "replace").split("\x1b[H")[1:]
 
     def lines(self):
-        """The last whole screen."""
-        frames = self.frames()
-        if not frames:
+        """The last screen that has come whole: with all rows, or with what clears the rest of them."""
+        text = next((f for f in reversed(self.frames()) if "\x1b[J" in f or f.count("\x1b[2K") >= self.height), None)
+        if text is None:
             return []
-        rows, row, column = {}, 0, 0
-        text, at = frames[-1], 0
+        rows, row, column, at = {}, 0, 0, 0
         while at < len(text):
             found = SEQUENCE.match(text, at)
             if found:

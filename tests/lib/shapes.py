@@ -170,20 +170,27 @@ class Shape:
                     found.add(net)
         return found
 
-    def wait_routes(self, prefixes, timeout=10.0):
+    def wait_routes(self, prefixes, timeout=15.0):
         """Until the router has these, at least."""
         until(
             lambda: self.table() >= set(prefixes), timeout,
             lambda: f"{self.name}: {sorted(prefixes)}, the router has {sorted(self.table())}\n{self.report()}",
         )
 
-    def wait_gone(self, prefix, timeout=5.0):
+    def wait_table(self, prefixes):
+        """Until the router has these and no others."""
+        until(
+            lambda: self.table() == set(prefixes), 10,
+            lambda: f"{self.name}: {sorted(prefixes)} alone, the router has {sorted(self.table())}\n{self.report()}",
+        )
+
+    def wait_gone(self, prefix, timeout=15.0):
         until(lambda: prefix not in self.table(), timeout, lambda: f"{self.name}: {prefix} leaves\n{self.report()}")
 
     def routes(self, prefix, session=None):
         return [r for r in self.bird.routes(prefix) if session in (None, r.protocol)]
 
-    def wait_attribute(self, prefix, key, value, timeout=8.0, session=None):
+    def wait_attribute(self, prefix, key, value, timeout=15.0, session=None):
         """Until the router has the prefix with this BGP attribute, such as BGP.med."""
         def holds():
             return any(r.attributes.get(key) == str(value) for r in self.routes(prefix, session))
