@@ -11,6 +11,7 @@ import time
 
 from lib.agentctl import build_folder
 from lib.case import check, eventually, main
+from lib.pulse import Pulse
 from lib.site import Site
 from lib.wire import ANNOUNCE, WITHDRAW
 
@@ -18,6 +19,7 @@ DNS, DNS6, WEB = "192.0.2.53/32", "2001:db8::53/128", "192.0.2.80/32"
 GRACE = 0.4
 MARK = 82
 NEW, GONE = 20, 21  # RTM_NEWADDR, RTM_DELADDR
+PULSE = Pulse()
 
 
 def decode(message):
@@ -30,14 +32,18 @@ def decode(message):
 
 
 class Watcher:
-    """Every change of the host's addresses as (time, NEW or GONE, prefix), as the kernel tells it."""
+    """Every change of the host's addresses as (heard at, time, NEW or GONE, prefix). The time of NEW is the kernel's, to
+    10 ms: IFA_CACHEINFO has when it was added by a clock of the kernel's own, and what was heard of soonest sets that."""
 
     def __init__(self, host):
-        self.seen = []
+        self.seen, self._begun = [], float("inf")  # when that clock was 0, in UNIX s
         with host.inside():
             self._sock = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE)
         self._sock.bind((0, 0x10 | 0x100))  # RTMGRP_IPV4_IFADDR, RTMGRP_IPV6_IFADDR
         threading.Thread(target=self._work, daemon=True).start()
+        for i in range(5):
+            host.ip(f"addr add 203.0.113.{i}/32 dev lo", f"addr del 203.0.113.{i}/32 dev lo")
+            self.wait(0, NEW, f"203.0.113.{i}/32")
 
     def _work(self):
         while True:
@@ -47,14 +53,20 @@ class Watcher:
                 return
             while len(data) >= 24:
                 length, kind = struct.unpack_from("=IH", data)
-                self.seen.append((now, kind, decode(data[16:length])[0]))
+                prefix, attributes = decode(data[16:length])
+                when = now
+                if kind == NEW:
+                    stamp = struct.unpack_from("=8xI", attributes[6])[0] / 100
+                    self._begun = min(self._begun, now - stamp)
+                    when = self._begun + stamp
+                self.seen.append((now, when, kind, prefix))
                 data = data[(length + 3) & ~3:]
 
     def since(self, when, kind, prefix):
-        return [at for at, its, whose in self.seen if at >= when and its == kind and whose == prefix]
+        return [at for heard, at, its, whose in self.seen if heard >= when and its == kind and whose == prefix]
 
     def wait(self, when, kind, prefix):
-        return eventually(lambda: self.since(when, kind, prefix), 5, lambda: f"{kind} of {prefix} in {self.seen}")[0]
+        return eventually(lambda: self.since(when, kind, prefix), what=lambda: f"{kind} of {prefix} in {self.seen}")[0]
 
 
 def here(host, prefix, device="lo"):
@@ -87,7 +99,8 @@ def fresh(site, manage=True, start=True, address=None, **service):
         os.unlink(os.path.join(edge.fragments, name))
     if edge.bird.process.alive():
         edge.birdc("configure")
-    site.wait_route(DNS, {"edge2"})
+    for prefix in (DNS, DNS6, WEB):
+        site.wait_route(prefix, {"edge2"})
     for prefix in (DNS, DNS6):
         edge.host.run(["ip", "addr", "del", prefix, "dev", "lo"], check=False)
         if address:
@@ -105,7 +118,7 @@ def fresh(site, manage=True, start=True, address=None, **service):
 
 def announced(site):
     agent = site.edges[0].agent
-    for prefix in (DNS, DNS6):
+    for prefix in (DNS, DNS6, WEB):
         agent.wait_prefix(prefix, wanted="announce", reason="healthy", announced=True, exported=1)
         site.wait_announced(prefix, "edge1")
     agent.wait_status(lambda s: s["bird"]["settled"], what="settled")
@@ -118,7 +131,7 @@ def address(agent, prefix=DNS):
 def wait_address(agent, prefix=DNS, **fields):
     eventually(
         lambda: all(address(agent, prefix)[key] == value for key, value in fields.items()),
-        5,
+        10,
         lambda: f"{prefix}: {fields}, last {address(agent, prefix)}\n{agent.tail()}",
     )
 
@@ -140,35 +153,40 @@ def explained(agent, words):
 
 
 def follow(site):
-    """Its edge's addresses are watched from now on; (watcher, asker, now)."""
+    """Now, when all that was done before is on the wire. The addresses of its edge are watched from the first time on."""
     if not hasattr(site, "watcher"):
         site.watcher, site.queries = Watcher(site.edges[0].host), site.asker(rate=200)
-    return site.watcher, site.queries, time.time()
+    return site.moment()
 
 
 def removed_after(site, since):
     """Both addresses have gone, each after the router has withdrawn it and the grace was over."""
-    watcher = follow(site)[0]
     for prefix in (DNS, DNS6):
-        left = site.wire.wait_withdraw("edge1", prefix, since=since).time
-        gone = watcher.wait(since, GONE, prefix)
-        check(GRACE <= gone - left < GRACE + 1.5, f"{prefix} goes when the grace is over", gone - left)
+        gone_after(site, since, prefix)
+
+
+def gone_after(site, since, prefix):
+    left = site.wire.wait_withdraw("edge1", prefix, since=since).time
+    gone = site.watcher.wait(since, GONE, prefix)
+    # The grace begins with BIRD's word, which may be on the wire a moment later.
+    check(gone - left > GRACE - 0.1, f"{prefix} goes when the grace is over", gone - left)
+    check(gone - left < GRACE + 1.5 + PULSE.withheld(since), f"{prefix} goes when the grace is over", gone - left)
 
 
 def nothing_lost(site, since):
     """Of all queries from `since` until now, when the address is gone."""
-    queries, now = follow(site)[1], time.time()
+    queries, now = site.queries, time.time()
     queries.wait_served("edge2", since=now)
-    eventually(lambda: queries.lost(since, now) == 0, 2, lambda: f"no query is lost: {queries.summary(since)}")
+    eventually(lambda: queries.lost(since, now) == 0, what=lambda: f"no query is lost: {queries.summary(since)}")
 
 
 def test_start(site):
     """The address is added, marked and permanent, before anything is announced."""
-    watcher, _, moment = follow(site)
+    moment = follow(site)
     agent = fresh(site)
     host = site.edges[0].host
     for prefix in (DNS, DNS6):
-        came = watcher.wait(moment, NEW, prefix)
+        came = site.watcher.wait(moment, NEW, prefix)
         first = site.wire.wait_announce("edge1", prefix, since=moment).time
         check(came < first, f"{prefix} is there before it is announced", came, first)
         check(here(host, prefix) == "ours", "marked", host.ip("addr show dev lo"))
@@ -182,22 +200,21 @@ def test_start(site):
 def test_death(site):
     """A death withdraws and the address stays, for the checks to find it."""
     agent = fresh(site)
-    watcher, _, moment = follow(site)
+    moment = follow(site)
     edge = site.edges[0]
     edge.nsd.kill()
     site.wire.wait_withdraw("edge1", DNS, since=moment)
     time.sleep(GRACE + 0.3)  # nothing is to happen
-    check(here(edge.host, DNS) == "ours" and not watcher.since(moment, GONE, DNS), "it stays")
+    check(here(edge.host, DNS) == "ours" and not site.watcher.since(moment, GONE, DNS), "it stays")
     edge.nsd.start()
-    agent.wait_prefix(DNS, announced=True)
     announced(site)
 
 
 def test_drain(site):
     """A drain removes it last, no query is lost, and undrain adds it first."""
     agent = fresh(site)
-    watcher, _, moment = follow(site)
-    site.queries.wait_served("edge1")
+    moment = follow(site)
+    site.queries.wait_served("edge1", since=moment)
     ctl(agent, "drain", "dns")
     removed_after(site, moment)
     wait_address(agent, state="absent", ours=False)
@@ -206,28 +223,28 @@ def test_drain(site):
     moment = time.time()
     ctl(agent, "undrain", "dns")
     for prefix in (DNS, DNS6):
-        came = watcher.wait(moment, NEW, prefix)
+        came = site.watcher.wait(moment, NEW, prefix)
         check(came < site.wire.wait_announce("edge1", prefix, since=moment).time, "the address comes first")
     announced(site)
 
 
 def test_leave(site):
     """Who leaves gently is announced for a time, and its address goes after that time and the grace."""
-    agent = fresh(site, leave={"graceful": "700ms"})
-    _, _, moment = follow(site)
+    agent = fresh(site, leave={"graceful": "3s"})  # long enough to be seen in it
+    moment = follow(site)
     ctl(agent, "drain", "dns")
     wait_address(agent, state="announced")
     removed_after(site, moment)
-    check(site.watcher.since(moment, GONE, DNS)[0] - moment >= 0.7 + GRACE, "after both")
+    check(site.watcher.since(moment, GONE, DNS)[0] - moment >= 3 + GRACE, "after both")
 
 
 def test_stop(site):
     """TERM withdraws, waits for the grace, removes, ends; no query is lost."""
     agent = fresh(site)
-    _, _, moment = follow(site)
-    site.queries.wait_served("edge1")
+    moment = follow(site)
+    site.queries.wait_served("edge1", since=moment)
     agent.send_signal(signal.SIGTERM)
-    check(agent.process.wait(10) == 0, "exit status")
+    check(agent.process.wait(20) == 0, "exit status")
     removed_after(site, moment)
     nothing_lost(site, moment)
     check(here(site.edges[0].host, DNS) is None and here(site.edges[0].host, DNS6) is None, "they are gone")
@@ -236,7 +253,7 @@ def test_stop(site):
 def test_keep(site):
     """With `keep`, and with USR2, nothing is removed; the next agent adopts, without an UPDATE."""
     agent = fresh(site, on_stop="keep")
-    moment = follow(site)[2]
+    moment = follow(site)
     for number in (signal.SIGTERM, signal.SIGUSR2, signal.SIGKILL):
         agent.stop(number)
         check(here(site.edges[0].host, DNS) == "ours", "it stays", number)
@@ -249,32 +266,29 @@ def test_keep(site):
     agent.start()
     announced(site)
     check(here(site.edges[0].host, DNS) == "ours", "one that was lost meanwhile is back before anything is decided")
-    check(not site.wire.since(moment, "edge1"), "nothing was seen outside", site.wire.tail())
+    for prefix in (DNS, DNS6):  # web, without `keep`, leaves with TERM
+        check(not site.wire.since(moment, "edge1", prefix), "nothing was seen outside", site.wire.tail())
 
 
 def test_orphan(site):
     """After a crash, what is no longer configured is withdrawn, and its address removed after that."""
     agent = fresh(site)
+    moment = follow(site)
     agent.kill()
     agent.config["services"]["dns"]["prefixes"] = {DNS6: 100}
-    moment = time.time()
     agent.start()
-    left = site.wire.wait_withdraw("edge1", DNS, since=moment).time
-    gone = follow(site)[0].wait(moment, GONE, DNS)
-    check(GRACE <= gone - left < GRACE + 2, "the same order", gone - left)
+    gone_after(site, moment, DNS)
     check(here(site.edges[0].host, DNS6) == "ours", "the other stays")
     moment = time.time()
     del agent.config["services"]["dns"]
     agent.reload()
-    left = site.wire.wait_withdraw("edge1", DNS6, since=moment).time
-    gone = site.watcher.wait(moment, GONE, DNS6)
-    check(GRACE <= gone - left < GRACE + 2, "and so with a reload", gone - left)
+    gone_after(site, moment, DNS6)
 
 
 def test_others(site):
     """What somebody else has added is used, left alone, and never removed."""
     agent = fresh(site, address="others")
-    moment = follow(site)[2]
+    moment = follow(site)
     host = site.edges[0].host
     wait_address(agent, state="others", ours=False)
     ctl(agent, "drain", "dns")
@@ -290,13 +304,13 @@ def test_others(site):
 def test_by_hand(site):
     """An address of ours that somebody removes comes back, at most once a second, and is counted."""
     agent = fresh(site)
-    moment = follow(site)[2]
+    moment = follow(site)
     host = site.edges[0].host
-    for _ in range(3):
+    for times in range(1, 4):
         host.ip(f"addr del {DNS} dev lo")
-        site.watcher.wait(time.time() - 0.5, GONE, DNS)
-        eventually(lambda: here(host, DNS) == "ours", 5, "it comes back")
-    eventually(lambda: len(site.watcher.since(moment, NEW, DNS)) >= 3, 2, "the watcher, a thread of its own, has seen all")
+        eventually(lambda n=times: len(site.watcher.since(moment, GONE, DNS)) >= n, what="it is gone")
+        eventually(lambda: here(host, DNS) == "ours", what="it comes back")
+    eventually(lambda: len(site.watcher.since(moment, NEW, DNS)) >= 3, what="the watcher, a thread of its own, has seen all")
     came = site.watcher.since(moment, NEW, DNS)
     check(len(came) == 3 and all(b - a > 0.95 for a, b in zip(came, came[1:])), "once a second", came)
     wait_address(agent, state="present", restored=3)
@@ -307,7 +321,7 @@ def test_by_hand(site):
 def test_bird_away(site):
     """While nobody knows what BIRD does, the address stays; when BIRD says it is withdrawn, it goes."""
     agent = fresh(site)
-    edge, moment = site.edges[0], follow(site)[2]
+    edge, moment = site.edges[0], follow(site)
     edge.bird.stop()
     agent.wait_status(lambda s: s["bird"]["link"] == "away", what="away")
     ctl(agent, "drain", "dns")
@@ -332,17 +346,17 @@ def test_interface(site):
     host = site.edges[0].host
     agent = fresh(site)
     host.ip("link add anycast0 type veth peer name anycast1", "link set anycast1 up", "link set anycast0 up")
-    moment = follow(site)[2]
+    moment = follow(site)
     agent.config["services"]["dns"]["manage_addresses"] = {"interface": "anycast0"}
     agent.reload()
     for prefix in (DNS, DNS6):
-        eventually(lambda p=prefix: here(host, p, "anycast0") == "ours" and not here(host, p), 5, lambda: host.ip("addr"))
+        eventually(lambda p=prefix: here(host, p, "anycast0") == "ours" and not here(host, p), what=lambda: host.ip("addr"))
     check(not site.wire.since(moment, "edge1", DNS), "not seen outside", site.wire.tail())
     agent.config["services"]["dns"]["manage_addresses"] = {"interface": "nowhere0"}
     mark = len(agent.text())
     agent.reload()
     agent.wait_log("no such interface", after=mark)
-    eventually(lambda: failures(agent) >= 6, 8, "three attempts for each of both")
+    eventually(lambda: failures(agent) >= 6, 20, "three attempts for each of both")
     check(agent.text()[mark:].count("no such interface") == 1, "told once", agent.tail())
     check(here(host, DNS, "anycast0") == "ours", "and where there is none, it stays")
     host.ip("link del anycast0")
@@ -371,10 +385,10 @@ def test_capability_alone(site):
 def test_handed_over(site):
     """Where manage_addresses is taken away the address stays, and is nothing to the agent any more."""
     agent = fresh(site)
-    moment = follow(site)[2]
+    moment = follow(site)
     del agent.config["services"]["dns"]["manage_addresses"]
     agent.reload()
-    eventually(lambda: agent.prefix(DNS)["address"] is None, 5, "not managed")
+    eventually(lambda: agent.prefix(DNS)["address"] is None, what="not managed")
     ctl(agent, "drain", "dns")
     site.wire.wait_withdraw("edge1", DNS, since=moment)
     check(agent.stop() == 0, "exit status")
@@ -398,7 +412,8 @@ def test_no_capability(site):
     check(agent.text()[mark:].count("CAP_NET_ADMIN") == 1, "once", agent.tail())
     moment = time.time()
     site.edges[0].nsd.kill()
-    check(site.wire.wait_withdraw("edge1", DNS, since=moment).time - moment < 0.5, "health goes on")
+    took = site.wire.wait_withdraw("edge1", DNS, since=moment).time - moment
+    check(took < 0.5 + PULSE.withheld(moment), "health goes on", took)
     site.edges[0].nsd.start()
 
 
@@ -422,7 +437,7 @@ def test_many_that_cannot_be_removed(site):
     leave_behind(host, [f"198.51.100.{i}" for i in range(1, 151)])
     run_with(site, "--bounding-set=-net_admin", "--inh-caps=-net_admin")
     agent.start()
-    agent.wait_log("cannot change 198.51.100.", timeout=10)
+    agent.wait_log("cannot change 198.51.100.", timeout=20)
     check(here(host, "198.51.100.1/32") == "ours", "they stay")
     check(agent.status()["node"] == "edge1", "it answers")
     check(agent.stop() == 0, "and ends")
