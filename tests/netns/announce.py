@@ -64,8 +64,12 @@ def test_an_end_and_restarts(site):
     ctl(agent, "announce", WEB, "--for", "1200ms")
     agent.wait_log(f"announce {WEB}: its time is over; it was by root")
     withdrawn(site, agent, "unhealthy", WEB)
-    with open(edge.host.path("state.json"), encoding="utf-8") as f:
-        check(json.load(f) == {"format": 1, "drains": [], "weights": []}, "an older agent could read the file")
+
+    def state():
+        with open(edge.host.path("state.json"), encoding="utf-8") as f:
+            return json.load(f)
+
+    eventually(lambda: state() == {"format": 1, "drains": [], "weights": []}, what="an older agent could read the file")
     edge.nginx.start()
 
 
@@ -128,7 +132,7 @@ def test_address(site):
     ctl(agent, "announce", WEB, "--reset")
     agent.wait_prefix(WEB, wanted="withdraw")
     edge.host.run(["ip", "address", "add", WEB, "dev", "lo"])
-    eventually(lambda: agent.prefix(WEB)["announced"], 5, "it is back")
+    eventually(lambda: agent.prefix(WEB)["announced"], what="it is back")
 
 
 main(lambda: Site(edges=1))

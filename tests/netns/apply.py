@@ -32,7 +32,7 @@ def told(edge, mark):
     return re.findall(r"CLI: ((?:configure|enable .*|disable .*))$", log_of(edge)[mark:], re.M)
 
 
-def settled(edge, timeout=10):
+def settled(edge, timeout=20):
     return edge.agent.wait_status(lambda s: s["bird"]["settled"], timeout=timeout, what="settled")
 
 
@@ -48,7 +48,7 @@ def resize(site, edge, n):
     edge.agent.reload()
 
 
-def wait_all(site, kind, prefixes, since, timeout=10):
+def wait_all(site, kind, prefixes, since, timeout=20):
     def missing():
         seen = {e.prefix for e in site.wire.since(since) if e.edge == "edge1" and e.kind == kind}
         return set(prefixes) - seen
@@ -131,7 +131,7 @@ def test_own_table(site):
     begun = time.time()
     edge.bird.configure()  # another table restarts the session
     site.wire.wait_announce("edge1", DNS, since=begun)
-    edge.agent.wait_prefix(DNS, announced=True, exported=1, timeout=5)
+    edge.agent.wait_prefix(DNS, announced=True, exported=1)
     begun = edge.nsd.kill()
     site.wire.wait_withdraw("edge1", DNS, since=begun)
     edge.agent.wait_prefix(DNS, announced=False, exported=0)
@@ -153,7 +153,7 @@ def test_session_down(site):
     edge = site.edges[0]
     edge.birdc("disable router4")
     edge.agent.wait_prefix(DNS, announced=True, exported=0)
-    check(edge.agent.status()["bird"]["settled"], "nothing of that is ours to mend")
+    settled(edge)  # nothing of that is ours to mend
     edge.birdc("enable router4")
     site.wait_sessions()
     edge.agent.wait_prefix(DNS, announced=True, exported=1)
@@ -175,7 +175,7 @@ def test_birdc(site):
     edge.agent.wait_prefix(DNS, announced=False, exported=0)
     settled(edge)
     edge.birdc('enable "redshank:dns:*"')
-    eventually(lambda: edge.bird.protocols()["redshank:dns:192.0.2.53"][2] == "down", 5, "noticed by the slow timer")
+    eventually(lambda: edge.bird.protocols()["redshank:dns:192.0.2.53"][2] == "down", 20, "noticed by the slow timer")
     edge.nsd.start()
     site.wire.wait_announce("edge2", DNS, since=begun)
 

@@ -100,7 +100,7 @@ class Pair:
         for bird in (self.router, self.edge):
             bird.start()
         names = {"med4", "med6", "prepend4", "internal4"}
-        eventually(lambda: self.router.established() >= names, 15, "four sessions")
+        eventually(lambda: self.router.established() >= names, 30, "four sessions")
 
     def write(self, text):
         path = os.path.join(self.fragments, "dns.conf")
@@ -122,7 +122,7 @@ class Pair:
             found = self.received(session, prefix)
             return found if found and holds(found) else None
 
-        return eventually(route, 5, lambda: f"{what}: {session} {prefix}: {self.received(session, prefix)}")
+        return eventually(route, 10, lambda: f"{what}: {session} {prefix}: {self.received(session, prefix)}")
 
     def problems(self):
         return []
@@ -181,11 +181,11 @@ def test_tables(pair):
     """Our tables feed the main ones and nothing goes back; disable of ours leaves both."""
     pair.announce("192.0.2.53/32=100", "2001:db8::53/128=100")
     for table, prefix in (("redshank4", "192.0.2.53/32"), ("redshank6", "2001:db8::53/128")):
-        eventually(lambda t=table, p=prefix: pair.edge.routes(p, t) and pair.edge.routes(p), 2, f"{prefix} in both tables")
+        eventually(lambda t=table, p=prefix: pair.edge.routes(p, t) and pair.edge.routes(p), 10, f"{prefix} in both tables")
     check(not pair.edge.routes("203.0.113.0/24", "redshank4"), "nothing goes back")
     check(pair.edge.birdc('disable "redshank:dns:*"').code == "0000", "disable")
     for table, prefix in (("redshank4", "192.0.2.53/32"), ("redshank6", "2001:db8::53/128")):
-        eventually(lambda t=table, p=prefix: not pair.edge.routes(p, t) and not pair.edge.routes(p), 2, "gone")
+        eventually(lambda t=table, p=prefix: not pair.edge.routes(p, t) and not pair.edge.routes(p), 10, "gone")
     pair.write("")
 
 

@@ -42,7 +42,7 @@ printf '%s\n' "${COMPREPLY[@]}" | sort
 
 def bash(line):
     done = subprocess.run(["bash", "--norc", "-c", ASK, "ask", os.path.join(FOLDER, "redshankctl.bash"), line],
-                          capture_output=True, text=True, timeout=20, env=ENVIRONMENT, check=False)
+                          capture_output=True, text=True, timeout=60, env=ENVIRONMENT, check=False)
     check(done.returncode == 0 and done.stderr == "", f"bash: {line}", done)
     return done.stdout.split()
 
@@ -100,13 +100,13 @@ def type_into(argv, ready, line, env):
         for words in ready:
             screen.press(words + "\n")
         screen.press("echo rea''dy\n")
-        screen.until(lambda s: b"ready\r\n" in s.raw, 10, "the shell is ready")
+        screen.until(lambda s: b"ready\r\n" in s.raw, 20, "the shell is ready")
         mark = len(screen.raw)
         screen.press(line + "\t")
         # What the shell has made of it becomes the argument of an echo.
         screen.press("\x01echo said=\x05.\n")
         said = re.compile(rb"[\r\n]said=(.*?)\.\r")
-        screen.until(lambda s: said.search(s.raw, mark), 10, lambda: f"it is said: {screen.raw[mark:]!r}")
+        screen.until(lambda s: said.search(s.raw, mark), 20, lambda: f"it is said: {screen.raw[mark:]!r}")
         return said.search(screen.raw, mark)[1].decode()
 
 

@@ -39,7 +39,7 @@ seen = set()
 def run(socket, *arguments):
     """(exit code, the one JSON document on standard output); nothing else may be said."""
     done = subprocess.run([os.path.join(build_folder(), "redshankctl"), "--socket", socket, "--json", *arguments],
-                          capture_output=True, text=True, timeout=20, check=False)
+                          capture_output=True, text=True, timeout=60, check=False)
     seen.add(done.returncode)
     try:
         return done.returncode, json.loads(done.stdout), done

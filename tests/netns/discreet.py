@@ -5,6 +5,7 @@ headers, redirect to URLs with passwords, and commands print their environment. 
 broken around the secrets, in every way that quotes what stands there, and reloaded.
 """
 
+import contextlib
 import json
 import os
 import signal
@@ -89,9 +90,10 @@ def surfaces(site):
     for folder in (edge.fragments, edge.host.path()):
         for name in os.listdir(folder):
             path = os.path.join(folder, name)
-            if os.path.isfile(path) and name not in ("redshank.json", "redshankd.log") and os.path.getsize(path) < 10**6:
-                with open(path, encoding="utf-8", errors="replace") as f:
-                    found[name] = f.read()
+            with contextlib.suppress(FileNotFoundError):  # replaced while we look: it has another name by now
+                if os.path.isfile(path) and name not in ("redshank.json", "redshankd.log") and os.path.getsize(path) < 10**6:
+                    with open(path, encoding="utf-8", errors="replace") as f:
+                        found[name] = f.read()
     return found
 
 

@@ -43,14 +43,14 @@ def uses(site, edge, services):
     """Everything is used where it was, and follows what a reload does change."""
     agent = edge.agent
     words = "".join(f"keep {name}\nstopped-withdraw {name}\n" for name in services)
-    eventually(lambda: the_list(edge) == f"redshank-deadman 1\nsocket {edge.bird.socket}\n{words}", 5,
+    eventually(lambda: the_list(edge) == f"redshank-deadman 1\nsocket {edge.bird.socket}\n{words}", 10,
                lambda: the_list(edge))
     check(os.listdir(edge.host.path("elsewhere")) == [], "nothing is written elsewhere")
     for word, there in (("drain", False), ("undrain", True)):
         done = agent.ctl(word, "dns")
         check(done.returncode == 0, word, done)
-        check(('"dns"' in state(edge)) == (not there), f"{word} is in the state", state(edge))
-        eventually(lambda t=there: ("edge1" in site.routes(DNS)) == t, 10, word)
+        eventually(lambda t=there: ('"dns"' in state(edge)) != t, what=f"{word} is in the state")
+        eventually(lambda t=there: ("edge1" in site.routes(DNS)) == t, 20, word)
         with open(os.path.join(edge.fragments, "dns.conf"), encoding="utf-8") as f:
             check(("\tdisabled;" in f.read()) != there, f"{word} is in the fragment")
     check(agent.status()["bird"]["sessions"] > 0, "the same sessions", agent.status()["bird"])
@@ -84,7 +84,7 @@ def test_every_key(site):
         uses(site, edge, ["dns"])
         agent.config = agent.default_config()
         agent.reload()
-        eventually(lambda: "keep web\n" in the_list(edge), 5, lambda: the_list(edge))
+        eventually(lambda: "keep web\n" in the_list(edge), 10, lambda: the_list(edge))
         site.wait_announced(WEB, "edge1")
 
 

@@ -97,7 +97,12 @@ def test_restarts_and_an_end(site):
     withdrawn(site, agent, "unhealthy", WEB)
     edge.nginx.thaw()
     announced(site, agent, "healthy", WEB)
-    check("freezes" not in json.load(open(edge.host.path("state.json"), encoding="utf-8")), "nor is it kept")
+
+    def state():
+        with open(edge.host.path("state.json"), encoding="utf-8") as f:
+            return json.load(f)
+
+    eventually(lambda: "freezes" not in state(), what="nor is it kept")
 
 
 def test_operators_and_addresses(site):
@@ -112,7 +117,7 @@ def test_operators_and_addresses(site):
     withdrawn(site, agent, "address_missing", WEB)
     edge.add_address("192.0.2.80")
     ctl(agent, "thaw")
-    eventually(lambda: agent.prefix(WEB)["announced"], 5, "it is back")
+    eventually(lambda: agent.prefix(WEB)["announced"], what="it is back")
 
 
 def test_refused(site):
