@@ -6,6 +6,7 @@ breaks taken out. The sentences are made in agent/ctl/explain_say.c alone.
 
 import json
 import os
+import re
 import signal
 
 from lib.case import check, eventually, main
@@ -29,7 +30,7 @@ def explain(agent, name):
     return json.loads(body), " ".join(done.stdout.split())
 
 
-def wait_explained(agent, name, *words, timeout=5.0):
+def wait_explained(agent, name, *words, timeout=15.0):
     """Until the text holds all these words; returns the document and the text of that moment."""
     last = ["", ""]
 
@@ -68,12 +69,8 @@ def healthy(site, change=None):
 def test_healthy(site):
     """All is well, and it says which rule, session, weight and text of the fragment that is."""
     agent = healthy(site, lambda c: c.update(weights={"edge1": {DNS: 50}, "edge2": {DNS: 70}}))
-    document, text = wait_explained(agent, "dns", "service dns on edge1: healthy", "exported on router4")
-    p = document["services"]["dns"]["prefixes"][DNS]
-    check(p["rule"] == 7 and p["next"] == [] and p["exported_to"] == ["router4"], "the facts", p)
-    check(p["protocols"]["redshank:dns:192.0.2.53"]["loaded"] is True, "loaded", p)
-    check(document["services"]["dns"]["fragment"]["state"] == "true", "the fragment", document)
-    for words in (
+    document, _ = wait_explained(
+        agent, "dns", "service dns on edge1: healthy", "exported on router4",
         "State announced, as it should be.",
         "rule 7, healthy for",
         "all 2 must be up",
@@ -84,12 +81,15 @@ def test_healthy(site):
         "50, from the row of edge1 in `weights` (the service's own is 100).",
         "100, the service's own.",
         "nothing: all is as wanted.",
-    ):
-        check(words in text, words, text)
+    )
+    p = document["services"]["dns"]["prefixes"][DNS]
+    check(p["rule"] == 7 and p["next"] == [] and p["exported_to"] == ["router4"], "the facts", p)
+    check(p["protocols"]["redshank:dns:192.0.2.53"]["loaded"] is True, "loaded", p)
+    check(document["services"]["dns"]["fragment"]["state"] == "true", "the fragment", document)
     done = agent.ctl("status")
     check(done.stdout.startswith("All is well: 2 services, 3 of 3 prefixes announced.\n"), "status", done)
     c = document["services"]["dns"]["checks"]["port"]
-    check(c["type"] == "tcp" and 0 < c["duration_us"] < 300000 and c["last"] <= document["time"], "a check's run", c)
+    check(c["type"] == "tcp" and 0 < c["duration_us"] < 3000000 and c["last"] <= document["time"], "a check's run", c)
     status = agent.check("dns", "port")
     check(status["next"] is None or status["next"] > status["last"], "its next run stands in the status, too", status)
 
@@ -126,8 +126,9 @@ def test_waiting_to_rise(site):
     """Back again: how many good outcomes are missing, and when that can be."""
     agent = site.edges[0].agent
     agent.config["defaults"].update(rise=30, fast_interval="200ms")
+    mark = len(agent.text())
     agent.reload()
-    agent.wait_log("reloaded")
+    agent.wait_log("reloaded", after=mark)
     site.edges[0].nsd.start()
     document, text = wait_explained(agent, DNS, "Check process is still down, and rising:", "of 30 good outcomes.")
     check("check process needs" in text and "more good outcomes: at the earliest in" in text, "next", text)
@@ -137,7 +138,7 @@ def test_waiting_to_rise(site):
     eventually(
         lambda: (explain(agent, DNS)[0]["services"]["dns"]["checks"]["process"]["needs"] or {"count": 0})["count"]
         < counted,
-        5,
+        10,
         "the count goes down",
     )
 
@@ -170,7 +171,7 @@ def test_first_round(site):
 
     def slow(config):
         config["services"]["dns"]["checks"]["slow"] = {
-            "type": "exec", "command": ["/bin/sleep", "2"], "timeout": "5s", "interval": "5s"
+            "type": "exec", "command": ["/bin/sleep", "20"], "timeout": "30s", "interval": "30s"
         }
 
     healthy(site)
@@ -179,12 +180,13 @@ def test_first_round(site):
         agent, DNS, "rule 4, first_round", "found: announced. Check slow has not spoken yet.", "check slow runs, and"
     )
     check("Until then it stays as BIRD was" in text, "why", text)
-    check(any(f"and speaks within {s}" in text for s in ("5.0s", "4.", "3.")), "next", text)
+    within = re.search(r"and speaks within (\d+(?:\.\d+)?)s", text)
+    check(within and 10 < float(within[1]) <= 30, "next", text)
     check(whats(document, "dns", DNS) == ["check"], "next", document)
     check(document["services"]["dns"]["checks"]["slow"]["running"] is True, "it runs", document)
     eventually(
         lambda: agent.ctl("status").stdout.startswith("Look (redshankctl explain dns): dns is not decided yet\n"),
-        2,
+        10,
         lambda: "status: " + agent.ctl("status").stdout,
     )
 
@@ -221,7 +223,7 @@ def test_bird_away(site):
     check(first.startswith("TROUBLE (systemctl status bird): BIRD is away"), "status", first)
     site.edges[0].bird.start()
     site.wait_sessions()
-    agent.wait_prefix(DNS, announced=True, exported=1, timeout=10)
+    agent.wait_prefix(DNS, announced=True, exported=1, timeout=20)
 
 
 def test_just_started(site):
@@ -231,7 +233,7 @@ def test_just_started(site):
     edge.bird.freeze()
     mark = len(edge.agent.text())
     agent = restart(site, wait=False)
-    eventually(lambda: agent.get("/v1/status")[0] == 200, 5, "the socket answers")
+    eventually(lambda: agent.get("/v1/status")[0] == 200, 20, "the socket answers")
     document, text = explain(agent, "dns")
     check(not document["ready"] or "watching 2 services" in agent.text()[mark:], "not ready before it decides")
     if not document["ready"]:
@@ -304,11 +306,11 @@ def test_dead_at_the_start(site):
     edge.nginx.kill()
 
     def rare(config):
-        config["defaults"].update(interval="60s", fast_interval="40s")
+        config["defaults"].update(interval="600s", fast_interval="400s")
 
     agent = restart(site, rare, wait=False)
     edge.agent.wait_ready()
-    agent.wait_prefix(WEB, wanted="withdraw", reason="unhealthy", announced=False, timeout=3)
+    agent.wait_prefix(WEB, wanted="withdraw", reason="unhealthy", announced=False, timeout=15)
     edge.nginx.start()
 
 
@@ -323,7 +325,7 @@ def test_many(site):
 
     agent = restart(site, many)
     agent.wait_status(
-        lambda s: all(p["exported"] == 1 for p in s["services"]["web"]["prefixes"].values()), 20, "all are exported"
+        lambda s: all(p["exported"] == 1 for p in s["services"]["web"]["prefixes"].values()), 30, "all are exported"
     )
     _, text = wait_explained(agent, "web", "600 prefixes: 10.1.0.0/32,", "and 592 more", "protocol redshank:web:* is up")
     _, text = wait_explained(agent, "10.1.1.1", "protocol redshank:web:v4 is up")
@@ -339,7 +341,7 @@ def test_many(site):
             seen.append(stale)
         return all(p["exported"] == 0 for p in document["services"]["web"]["prefixes"].values())
 
-    eventually(all_read, 10, "all are read back", every=0)
+    eventually(all_read, 20, "all are read back", every=0)
     print(f"    {sum(seen)} of {len(seen)} were seen before they were read back", flush=True)
     wait_explained(agent, "web", "600 prefixes:", "withdrawn, as it should be.")
     edge.nginx.start()
@@ -350,13 +352,13 @@ def test_stopping(site):
     edge, agent = site.edges[0], healthy(site)
     edge.bird.freeze()
     agent.send_signal(signal.SIGTERM)
-    document, text = wait_explained(agent, DNS, "rule 0, stopping", timeout=3)
+    document, text = wait_explained(agent, DNS, "rule 0, stopping")
     check("on_stop is `withdraw`" in text, "why", text)
     check("the agent leaves when BIRD has done what is wanted" in text, "next", text)
     check("BIRD was told to do what is wanted, and has not answered yet." in text, "who is waited for", text)
     check(document["stopping"] is True and whats(document, "dns", DNS)[0] == "leave", "facts", document)
     edge.bird.thaw()
-    check(agent.process.wait(10) == 0, "a clean end")
+    check(agent.process.wait(20) == 0, "a clean end")
 
 
 main(lambda: Site(edges=1, bird_extra=DIRECT))

@@ -9,11 +9,13 @@ import time
 
 from lib import agentctl
 from lib.case import check, eventually, main
+from lib.pulse import Pulse
 from lib.site import Site
 from lib.wire import ANNOUNCE, WITHDRAW
 
 DNS, DNS6, WEB = "192.0.2.53/32", "2001:db8::53/128", "192.0.2.80/32"
 SHUTDOWN = (65535, 0)
+PULSE = Pulse()
 
 
 def fresh(site, dns=None, last_resort=False, wait=True, **top):
@@ -60,6 +62,12 @@ def withdrawn(site, prefix, since):
     return [event.time for event in site.wire.since(since, "edge1", prefix, (WITHDRAW,))]
 
 
+def prompt(site, prefix, killed):
+    """A death in the middle of something gentle is withdrawn at once."""
+    took = site.wire.wait_withdraw("edge1", prefix, since=killed).time - killed
+    check(took < 0.5 + PULSE.withheld(killed), "a death in the middle is withdrawn at once", took)
+
+
 def shutdown_seen(site, prefix, since):
     """The first announcement with GRACEFUL_SHUTDOWN."""
     return site.wire.wait(
@@ -71,14 +79,17 @@ def shutdown_seen(site, prefix, since):
 def test_slow_start(site):
     """MED goes to the prefix's own in steps, each one UPDATE; what is adopted has no ramp."""
     began = time.time()
-    agent = fresh(site, {"slow_start": {"from": 500, "steps": 4, "for": "1200ms"}}, wait=False)
+    agent = fresh(site, {"slow_start": {"from": 500, "steps": 4, "for": "4s"}}, wait=False)  # long enough to be seen
     agent.wait_prefix(DNS, reason="ramping", announced=True)
     agent.wait_prefix(WEB, reason="healthy", announced=True)
     text = " ".join(ctl(agent, "explain", DNS).stdout.split())
     check("rule 7, ramping for" in text and "its weight takes the next step" in text, "explain", text)
     agent.wait_prefix(DNS, reason="healthy", weight=100)
     site.wire.wait_announce("edge1", DNS, since=began, med=100)
-    check(meds(site, DNS, began) == [500, 400, 300, 200, 100], "the steps", meds(site, DNS, began))
+    seen, steps = meds(site, DNS, began), [500, 400, 300, 200, 100]
+    # One that was due while the machine stood still is left out.
+    check(seen == steps or (PULSE.withheld(began) > 0.9 and seen == [m for m in steps if m in seen] and seen[0] == 500),
+          "the steps", seen)
     check(set(meds(site, WEB, began)) == {100}, "the other service has none", meds(site, WEB, began))
     check(not withdrawn(site, DNS, began), "nothing is withdrawn on the way")
     moment = site.moment()
@@ -137,7 +148,7 @@ def test_first_rise(site):
     """What never was up needs `first_rise` good outcomes, what comes back `rise`; what is found announced was up."""
     edge = site.edges[0]
     runs, bad = edge.host.path("runs"), edge.host.path("bad")
-    proof = {"type": "exec", "command": ["/bin/sh", "-c", f"date +%s.%N >>{runs}; test ! -e {bad}"],
+    proof = {"type": "exec", "command": ["/bin/sh", "-c", f"test ! -e {bad}; r=$?; date +%s.%N >>{runs}; exit $r"],
              "interval": "300ms", "fast_interval": "300ms", "rise": 2, "first_rise": 6}
 
     def needed(since):
@@ -173,37 +184,43 @@ def test_first_rise(site):
 
 def test_hold_down(site):
     """A service that flaps stays away though it is well, and comes back when its penalty has decayed."""
-    agent = fresh(site, {"hold_down": {"penalty": 1000, "suppress": 1500, "reuse": 750, "half_life": "2s", "max": "4s"}})
+    agent = fresh(site, {"hold_down": {"penalty": 1000, "suppress": 1500, "reuse": 750, "half_life": "4s", "max": "6s"}})
     edge = site.edges[0]
-    for _ in range(2):
+    reason = "healthy"
+    for _ in range(5):  # twice within half_life is enough, which a slow machine may not manage
         agent.wait_prefix(DNS, announced=True, exported=1)
         site.wait_announced(DNS, "edge1")
         flapped = edge.nsd.kill()
         site.wait_route(DNS, set())
         edge.nsd.start()
-        agent.wait_status(lambda s: s["services"]["dns"]["health"] == "healthy", what="healthy")
+        found = agent.wait_status(lambda s: s["services"]["dns"]["health"] == "healthy", what="healthy")
+        reason = found["services"]["dns"]["prefixes"][DNS]["reason"]
+        if reason == "held_down":
+            break
+    check(reason == "held_down", "who flaps is held down", reason)
     agent.wait_prefix(DNS, wanted="withdraw", reason="held_down")
     text = " ".join(ctl(agent, "explain", DNS).stdout.split())
     check("rule 5, held_down for" in text and "its penalty has decayed in" in text, "explain", text)
     came = site.wire.wait_announce("edge1", DNS, since=flapped)
-    check(2.0 < came.time - flapped < 4.5, "between half_life and max after the last flap", came.time - flapped)
+    took = came.time - flapped
+    check(4.0 < took < 6.5 + PULSE.withheld(flapped), "between half_life and max after the last flap", took)
     agent.wait_prefix(DNS, wanted="announce", reason="healthy")
 
 
 def test_start_spread(site):
     """Where nothing was announced, a start waits for a random part of the spread; a restart does not."""
     spread, held = 3.0, False
-    for _ in range(5):  # a part that is shorter than the checks' first round shows nothing: one in seven
-        began = time.time()
+    for _ in range(12):  # a part that is shorter than the checks' first round shows nothing: one in seven at least
         agent = fresh(site, wait=False, defaults={**agentctl.DEFAULTS, "start_spread": "3s"})
+        began = time.time()
         agent.wait_status(
             lambda s: s["services"]["dns"]["health"] == s["services"]["web"]["health"] == "healthy", what="healthy")
         healthy = time.time()
         held = held or agent.prefix(DNS)["reason"] == "first_round"
         came = [site.wire.wait_announce("edge1", prefix, since=began).time for prefix in (DNS, DNS6, WEB)]
-        check(max(came) - began < spread + 2, "it comes when the delay is over, at the latest", came, began)
+        check(max(came) - began < spread + 2 + PULSE.withheld(began), "it comes when the delay is over, at the latest", came, began)
         if held:
-            check(min(came) - healthy > 0 and max(came) - min(came) < 0.5, "all together, behind it", came, healthy)
+            check(0 < min(came) - healthy and max(came) - min(came) < 0.5 + PULSE.withheld(healthy), "all together, behind it", came, healthy)
             break
     check(held, "what is healthy waits")
     for prefix in (DNS, DNS6, WEB):
@@ -211,13 +228,15 @@ def test_start_spread(site):
     moment = site.moment()
     agent.stop(signal.SIGUSR2)
     agent.start()
-    agent.wait_prefix(DNS, announced=True, reason="healthy", timeout=2)
+    found = agent.wait_status(lambda s: s["services"]["dns"]["health"] == "healthy", what="healthy")
+    check(found["services"]["dns"]["prefixes"][DNS]["reason"] == "healthy", "no delay", found["services"]["dns"])
+    agent.wait_prefix(DNS, announced=True, exported=1)
     check(not site.wire.since(moment, "edge1"), "what was found announced has no delay", site.wire.tail())
 
 
 def test_drain(site):
     """A drain is announced before it withdraws; the last resort needs no configure; a death does not wait."""
-    agent = fresh(site, {"leave": {"graceful": "1s", "weight": 900}}, last_resort=True)
+    agent = fresh(site, {"leave": {"graceful": "3s", "weight": 900}}, last_resort=True)
     moment = time.time()
     ctl(agent, "drain", "dns")
     seen = shutdown_seen(site, DNS6, moment)
@@ -226,20 +245,21 @@ def test_drain(site):
     agent.wait_prefix(DNS6, wanted="announce", reason="drained", graceful=True, weight=900)
     agent.wait_prefix(DNS, wanted="demote", reason="drained", graceful=False)
     for prefix in (DNS, DNS6):
-        gone = site.wire.wait_withdraw("edge1", prefix, since=moment)
-        check(0.95 < gone.time - moment < 2.5, f"{prefix} leaves when the time is over", gone.time - moment)
+        took = site.wire.wait_withdraw("edge1", prefix, since=moment).time - moment
+        check(2.95 < took < 4.5 + PULSE.withheld(moment), f"{prefix} leaves when the time is over", took)
     agent.wait_prefix(DNS6, wanted="withdraw", reason="drained", graceful=False, weight=100)
     moment = time.time()
     ctl(agent, "undrain", "dns")
     back = site.wire.wait_announce("edge1", DNS6, since=moment)
     check(back.med == 100 and SHUTDOWN not in back.attributes.get("communities", []), "back as ever", back)
     agent.wait_prefix(DNS6, announced=True, reason="healthy")
-    moment = time.time()
+    agent.config["services"]["dns"]["leave"]["graceful"] = "30s"
+    agent.write_config()
+    ctl(agent, "reload")
+    moment = site.moment()
     ctl(agent, "drain", "dns")
     shutdown_seen(site, DNS6, moment)
-    killed = site.edges[0].nsd.kill()
-    gone = site.wire.wait_withdraw("edge1", DNS6, since=killed)
-    check(gone.time - killed < 0.5, "a death in the middle is withdrawn at once", gone.time - killed)
+    prompt(site, DNS6, site.edges[0].nsd.kill())
 
 
 def test_drain_without_configure(site):
@@ -249,32 +269,31 @@ def test_drain_without_configure(site):
     moment = site.moment()
     ctl(agent, "drain", "dns")
     gone = site.wire.wait_withdraw("edge1", DNS, since=moment)
-    check(gone.time - moment < 2.5, "in time", gone.time - moment)
+    check(gone.time - moment < 2.5 + PULSE.withheld(moment), "in time", gone.time - moment)
     check(not meds(site, DNS, moment), "no UPDATE before")
     site.edges[0].repair_bird_conf()
-    agent.wait_status(lambda s: not s["bird"]["alarm"], what="repaired", timeout=10)
+    agent.wait_status(lambda s: not s["bird"]["alarm"], what="repaired", timeout=20)
 
 
 def test_stop(site):
     """TERM says so first, too, for the services that leave gently; the agent stays until it is done."""
-    agent = fresh(site, {"leave": {"graceful": "1s"}}, stop_grace="0ms")
+    agent = fresh(site, {"leave": {"graceful": "3s"}}, stop_grace="0ms")
     moment = time.time()
     agent.send_signal(signal.SIGTERM)
     shutdown_seen(site, DNS, moment)
-    check(site.wire.wait_withdraw("edge1", WEB, since=moment).time - moment < 0.9, "the other service leaves at once")
+    other = site.wire.wait_withdraw("edge1", WEB, since=moment)
     agent.wait_prefix(DNS, wanted="announce", reason="stopping", graceful=True)
-    check(agent.process.wait(10) == 0, "exit status")
+    check(agent.process.wait(20) == 0, "exit status")
     gone = site.wire.wait_withdraw("edge1", DNS, since=moment)
-    check(0.95 < gone.time - moment < 2.5, "withdrawn when the time is over", gone.time - moment)
+    check(2.95 < gone.time - moment < 4.5 + PULSE.withheld(moment), "withdrawn when the time is over", gone.time - moment)
+    check(gone.time - other.time > 2 - PULSE.withheld(moment), "the other service leaves at once", gone, other)
 
     agent = fresh(site, {"leave": {"graceful": "30s"}}, stop_grace="0ms")
     moment = time.time()
     agent.send_signal(signal.SIGTERM)
     shutdown_seen(site, DNS, moment)
-    killed = site.edges[0].nsd.kill()
-    gone = site.wire.wait_withdraw("edge1", DNS, since=killed)
-    check(gone.time - killed < 0.5, "a death in the middle is withdrawn at once", gone.time - killed)
-    check(agent.process.wait(5) == 0, "and there is nothing to wait for")
+    prompt(site, DNS, site.edges[0].nsd.kill())
+    check(agent.process.wait(20) == 0, "and there is nothing to wait for")
 
     agent = fresh(site, {"leave": {"graceful": "30s"}}, stop_grace="0ms")
     moment = time.time()
@@ -282,7 +301,7 @@ def test_stop(site):
     shutdown_seen(site, DNS, moment)
     agent.send_signal(signal.SIGTERM)
     site.wire.wait_withdraw("edge1", DNS, since=moment)
-    check(agent.process.wait(5) == 0, "a second TERM does not wait")
+    check(agent.process.wait(20) == 0, "a second TERM does not wait")
 
 
 def test_shared(site):
@@ -291,17 +310,18 @@ def test_shared(site):
     agent.config["services"]["dns"]["checks"]["upstream"] = {"type": "exec", "command": ["/usr/bin/test", "!", "-e", agent.edge.host.path("outage")], "shared": True}
     agent.reload()
     agent.wait_check("dns", "upstream", state="up")
-    agent.wait_prefix(DNS, reason="healthy", announced=True)
+    for prefix in (DNS, DNS6):
+        agent.wait_prefix(prefix, reason="healthy", announced=True, exported=1)
     moment = site.moment()
     with open(agent.edge.host.path("outage"), "w", encoding="utf-8"):
         pass
     agent.wait_prefix(DNS6, wanted="announce", reason="shared_unhealthy")
     agent.wait_prefix(DNS, wanted="demote", reason="shared_unhealthy")
-    eventually(lambda: meds(site, DNS, moment) == [65535], 5, lambda: f"demoted: {site.wire.tail()}")
+    eventually(lambda: meds(site, DNS, moment) == [65535], what=lambda: f"demoted: {site.wire.tail()}")
     check(not site.wire.since(moment, "edge1", DNS6) and not withdrawn(site, DNS, moment), "and nobody leaves")
     os.unlink(agent.edge.host.path("outage"))
     agent.wait_prefix(DNS, wanted="announce", reason="healthy")
-    eventually(lambda: meds(site, DNS, moment) == [65535, 100], 5, lambda: f"back: {site.wire.tail()}")
+    eventually(lambda: meds(site, DNS, moment) == [65535, 100], what=lambda: f"back: {site.wire.tail()}")
 
 
 def test_reload_guard(site):

@@ -2,7 +2,7 @@
 
 Counted from SIGSTOP to the UPDATE on the router's wire, fifty times, at whatever moment of the
 check's interval the stop falls. A machine that is busy adds its own time: the median is held to the
-bound, every single one to the bound and a quarter of a second.
+bound, every single one to the bound and a quarter of a second, without what the machine withheld.
 """
 
 import statistics
@@ -10,6 +10,7 @@ import time
 
 from lib.case import check, eventually, main
 from lib.chance import chance
+from lib.pulse import Pulse
 from lib.site import Site
 from lib.web import page
 
@@ -17,6 +18,7 @@ WEB = "192.0.2.80/32"
 INTERVAL, FAST, TIMEOUT, FALL = 0.2, 0.1, 0.15, 2
 BOUND = INTERVAL + TIMEOUT + (FALL - 1) * max(FAST, TIMEOUT)
 ROUNDS, BUSY = 50, 0.25
+PULSE = Pulse()
 
 
 def make_site():
@@ -46,13 +48,15 @@ def test_fifty_hangs(site):
         eventually(lambda: time.monotonic() >= moment, every=0.001)
         begun = time.time()
         edge.nginx.freeze()
-        took.append(site.wire.wait_withdraw("edge1", WEB, since=begun).time - begun)
+        gone = site.wire.wait_withdraw("edge1", WEB, since=begun).time
+        took.append((gone - begun, gone - begun - PULSE.withheld(begun)))
         edge.nginx.thaw()
-        site.wire.wait_announce("edge1", WEB, since=begun + took[-1])
-    took.sort()
+        site.wire.wait_announce("edge1", WEB, since=gone)
+    worst = max(own for _, own in took)
+    took = sorted(passed for passed, _ in took)
     seen = f"median {statistics.median(took):.3f} s, 90 % {took[int(ROUNDS * 0.9)]:.3f} s, longest {took[-1]:.3f} s"
     print(f"# bound {BOUND:.3f} s: {seen}; {sum(t <= BOUND for t in took)} of {ROUNDS} within")
-    check(statistics.median(took) <= BOUND and took[-1] <= BOUND + BUSY, f"within {BOUND:.3f} s", seen)
+    check(statistics.median(took) <= BOUND and worst <= BOUND + BUSY, f"within {BOUND:.3f} s", seen, worst)
     check(took[0] >= TIMEOUT, "not before a timeout has passed", seen)
 
 

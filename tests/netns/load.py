@@ -45,9 +45,14 @@ def signal(agent, name):
     return agent.status()["load"]["signals"][name]
 
 
-def wait_signal(agent, name, condition, timeout=8.0):
+def wait_signal(agent, name, condition, timeout=20.0):
     return eventually(lambda: (lambda s: s if condition(s) else None)(signal(agent, name)), timeout,
                       lambda: f"signal {name}: {signal(agent, name)}")
+
+
+def wait_load(agent, what, **fields):
+    """A signal that a starved machine has not answered in time is back with the next sample."""
+    agent.wait_status(lambda s: all(s["load"][key] == value for key, value in fields.items()), what=what)
 
 
 def test_numbers_of_a_service(site):
@@ -73,14 +78,12 @@ def test_numbers_of_a_service(site):
     wait_signal(agent, "file", lambda s: s["value"] == 25 and s["utilisation"] == 2500 and s["error"] is None)
     wait_signal(agent, "command", lambda s: s["value"] == 12.5)
     wait_signal(agent, "page", lambda s: s["value"] == 35)
-    load = agent.status()["load"]
-    check(load["utilisation"] == 3500 and load["load"] == 70 and load["heaviest"] == "page", "the largest counts", load)
+    wait_load(agent, "the largest counts", utilisation=3500, load=70, heaviest="page")
     page["text"] = "other 9\n"
     wait_signal(agent, "page", lambda s: s["value"] is None and "no series" in s["error"])
-    load = agent.status()["load"]
-    check(load["utilisation"] == 2500 and load["heaviest"] == "file", "what is missing drops out", load)
+    wait_load(agent, "what is missing drops out", utilisation=2500, heaviest="file")
     agent.wait_log("load: signal page: not known: no series \"work\"")
-    check(agent.text().count("signal page: not known") == 1, "it is said once", agent.text())
+    check(agent.text().count("signal page: not known: no series") == 1, "it is said once", agent.text())
     page["text"] = "work 90\n"
     wait_signal(agent, "page", lambda s: s["value"] == 90)
     agent.wait_log("load: signal page: known again")
@@ -94,16 +97,22 @@ def test_what_hangs(site):
     agent = with_load(site, {"interval": FAST, "signals": {
         "slow": {"type": "command", "command": ["/bin/sleep", "60"], "limit": 1, "timeout": "100ms"}}})
     wait_signal(agent, "slow", lambda s: s["error"] == "no answer within 100ms")
-    load = agent.status()["load"]
-    check(load["utilisation"] is None and load["load"] is None and load["heaviest"] is None, "not known", load)
+    wait_load(agent, "not known", utilisation=None, load=None, heaviest=None)
     agent.wait_prefix(DNS, reason="healthy")
 
 
 def ticks():
-    """(busy, all) of all processors, by our own arithmetic."""
+    """(now, busy, all) of all processors, by our own arithmetic."""
     with open("/proc/stat", encoding="ascii") as f:
         fields = [int(n) for n in f.readline().split()[1:9]]
-    return sum(fields) - fields[3] - fields[4], sum(fields)
+    return time.monotonic(), sum(fields) - fields[3] - fields[4], sum(fields)
+
+
+def shares(seen):
+    """How busy they were in any span of ten samples or so that ended just now: what else runs here comes and goes."""
+    now = seen[-1][0]
+    return [100 * (b[1] - a[1]) / (b[2] - a[2])
+            for a in seen for b in seen if now - b[0] < 0.8 and 4.2 < b[0] - a[0] < 5.8 and b[2] > a[2]]
 
 
 def test_the_processors(site):
@@ -114,13 +123,15 @@ def test_the_processors(site):
     for burning in (False, True):
         burners = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(burning and os.cpu_count())]
         try:
-            before = ticks()
-            time.sleep(5.5)  # ten samples and one: no condition, the span of the average
-            now = ticks()
-            busy = 100 * (now[0] - before[0]) / (now[1] - before[1])
-            value = signal(agent, "cpu")["value"]
-            check(abs(value - busy) < 12, f"{value} is near {busy:.1f}", burning)
-            check(not burning or value > 90, "burning shows", value)
+            seen = []
+
+            def agrees():
+                value = signal(agent, "cpu")["value"]
+                seen.append(ticks())
+                spans = shares(seen)
+                return spans and min(spans) - 6 < value < max(spans) + 6 and (not burning or value > 90)
+
+            eventually(agrees, 20, lambda: f"{signal(agent, 'cpu')} is near {shares(seen)}", every=0.1)
         finally:
             for burner in burners:
                 burner.kill()
@@ -178,10 +189,11 @@ def test_counted_by_nftables(site):
         f.write("80\n")
     agent = with_load(site, {"interval": FAST, "signals": {"busy": {"type": "file", "file": path, "limit": 100}},
                              "prefixes": {"type": "nftables"}})
-    eventually(lambda: agent.status()["load"]["prefixes"]["error"], 5, "no counters yet")
+    eventually(lambda: agent.status()["load"]["prefixes"]["error"], what="no counters yet")
     check("have no counter" in agent.status()["load"]["prefixes"]["error"], "and it says what to do",
           agent.status()["load"])
     check(prefix_load(agent, DNS) is None, "not known", prefix_load(agent, DNS))
+    began = time.monotonic()
     counters(agent)
     stop = threading.Event()
 
@@ -196,11 +208,10 @@ def test_counted_by_nftables(site):
     sender = threading.Thread(target=send)
     sender.start()
     try:
-        began = time.monotonic()
-        eventually(lambda: prefix_load(agent, WEB) is not None, 20, "the loads are known")
+        eventually(lambda: prefix_load(agent, WEB) is not None, 30, "the loads are known")
         check(time.monotonic() - began > 4, "after ten samples", time.monotonic() - began)
         check(agent.status()["load"]["prefixes"]["error"] is None, "nothing is wrong", agent.status()["load"])
-        eventually(lambda: abs(prefix_load(agent, DNS) - 60) < 6 and abs(prefix_load(agent, WEB) - 20) < 6, 10,
+        eventually(lambda: abs(prefix_load(agent, DNS) - 60) < 6 and abs(prefix_load(agent, WEB) - 20) < 6, 20,
                    lambda: f"shares: {prefix_load(agent, DNS)}, {prefix_load(agent, WEB)}; wanted 60 and 20")
         page = agent.get("/metrics")[1].decode()
         check(exposition.value(page, "redshank_load_utilisation_ratio") == 0.8, "the metric", page)
@@ -210,10 +221,10 @@ def test_counted_by_nftables(site):
         agent.get("/v1/reload", method="POST")
         check(prefix_load(agent, DNS) is not None, "a reload keeps it", agent.status()["load"])
         host.run(["nft", "reset", "counters", "table", "inet", "redshank"])
-        eventually(lambda: prefix_load(agent, DNS) is None, 3, "a counter that fell begins anew")
-        eventually(lambda: prefix_load(agent, DNS) is not None, 20, "and is known again")
+        eventually(lambda: prefix_load(agent, DNS) is None, 4, "a counter that fell begins anew")
+        eventually(lambda: prefix_load(agent, DNS) is not None, 30, "and is known again")
         host.run(["nft", "delete", "table", "inet", "redshank"])
-        eventually(lambda: prefix_load(agent, DNS) is None, 3, "without rules nothing is known")
+        eventually(lambda: prefix_load(agent, DNS) is None, what="without rules nothing is known")
     finally:
         stop.set()
         sender.join()
