@@ -488,11 +488,13 @@ void control_announce(struct control_request *q)
 	}
 	drain = control_cover(q->control, WORD_DRAIN, word.name);
 	if (drain) {
+		bool same = strcmp(drain->name, word.name) == 0;
+
 		control_refuse(q, 409,
-			"%s is drained with %s by %s%s%s; a drain goes before an announcement by "
+			"%s is drained%s%s by %s%s%s; a drain goes before an announcement by "
 			"force: undrain it first",
-			word.name, control_word_target(drain), drain->who,
-			drain->reason[0] ? ": " : "", drain->reason);
+			word.name, same ? "" : " with ", same ? "" : control_word_target(drain),
+			drain->who, drain->reason[0] ? ": " : "", drain->reason);
 		return;
 	}
 	if (!control_put(q, &word))

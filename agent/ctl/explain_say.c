@@ -235,7 +235,7 @@ static void say_checks(const struct explain *e, struct buffer *b, bool doubt)
 		const char *reason = explain_text(check, "reason");
 		bool up = explain_is(check, "state", "up"),
 		     blind = last_outcome_is(check, "unknown");
-		long long rise = explain_number(check, "rise");
+		long long rise = explain_number(explain_get(check, "needs"), "of");
 		long long missing = explain_number(explain_get(check, "needs"), "count");
 
 		if (up && !blind && !(doubt && last_outcome_is(check, "bad")))
@@ -616,12 +616,18 @@ static void say_weight_word(struct buffer *b, const json_t *prefix)
 
 static void say_weight(const struct explain *e, struct buffer *b, const json_t *prefix)
 {
+	bool operators = explain_is(prefix, "weight_from", "operator");
+
 	if (!json_is_integer(explain_get(prefix, "weight"))) {
 		say(b, "unknown.");
 		return;
 	}
 	say(b, "%lld, ", explain_number(prefix, "weight"));
-	if (explain_is(prefix, "weight_from", "operator"))
+	if (explain_text(prefix, "weight_by")[0])
+		say(b, "by `%s`; its own is %lld, ", explain_text(prefix, "weight_by"),
+			explain_number(operators ? explain_get(prefix, "weight_word") : prefix,
+				operators ? "weight" : "configured_weight"));
+	if (operators)
 		say_weight_word(b, prefix);
 	else if (explain_is(prefix, "weight_from", "node"))
 		say(b, "from the row of %s in `weights` (the service's own is %lld).",

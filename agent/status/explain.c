@@ -68,8 +68,8 @@ static bool explain_concerns(const struct explain_question *q, const struct conf
 
 struct explain_need {
 	enum check_outcome outcome; /* UNKNOWN: whichever comes first */
-	unsigned count;
-	struct monotime earliest; /* never: it does not run */
+	unsigned count, of;	    /* in a row: those that are missing, and all of them */
+	struct monotime earliest;   /* never: it does not run */
 };
 
 /* When `count` more outcomes can have come. */
@@ -93,21 +93,23 @@ static bool explain_need(
 
 	switch (check->state) {
 	case CHECK_STATE_PENDING:
-		*ret = (struct explain_need){.outcome = CHECK_OUTCOME_UNKNOWN, .count = 1};
+		*ret = (struct explain_need){.outcome = CHECK_OUTCOME_UNKNOWN, .count = 1, .of = 1};
 		break;
 	case CHECK_STATE_DOWN:
 		if (!up && check->streak == 0)
 			return false;
 		*ret = (struct explain_need){
-			.outcome = CHECK_OUTCOME_GOOD, .count = check_rise(check) - check->streak};
+			.outcome = CHECK_OUTCOME_GOOD, .of = check_rise(check)};
 		break;
 	case CHECK_STATE_UP:
 		if (check->streak == 0)
 			return false;
-		*ret = (struct explain_need){.outcome = CHECK_OUTCOME_BAD,
-			.count = check->settings.fall - check->streak};
+		*ret = (struct explain_need){
+			.outcome = CHECK_OUTCOME_BAD, .of = check->settings.fall};
 		break;
 	}
+	if (check->state != CHECK_STATE_PENDING)
+		ret->count = ret->of - check->streak;
 	ret->earliest = explain_earliest(d, service, index, ret->count);
 	return true;
 }
@@ -129,6 +131,7 @@ static void put_need(struct document *d, size_t service, size_t index)
 	json_open_object(w, "needs");
 	json_write_string(w, "outcome", explain_outcome(&need));
 	json_write_number(w, "count", need.count);
+	json_write_number(w, "of", need.of);
 	document_put_time(d, "earliest", need.earliest);
 	json_close(w);
 }
@@ -241,8 +244,8 @@ static void put_next_doubts(struct document *d, size_t service)
 
 		if (check->state == CHECK_STATE_UP && check_is_undecided(check))
 			put_next_check(d, service, i,
-				&(struct explain_need){
-					CHECK_OUTCOME_GOOD, 1, explain_earliest(d, service, i, 1)});
+				&(struct explain_need){CHECK_OUTCOME_GOOD, 1, 1,
+					explain_earliest(d, service, i, 1)});
 	}
 }
 
@@ -423,8 +426,9 @@ static void put_others(struct document *d, size_t service, size_t prefix, bool r
 	json_write_bool(w, "more_others", apply_explain_more_others(a, service, prefix));
 }
 
-/* Where the weight comes from. */
-static void put_weight(struct document *d, const struct config_prefix *p)
+/* Where the weight comes from, and why it is another one now. */
+static void put_weight(
+	struct document *d, const struct config_prefix *p, const struct engine_prefix *view)
 {
 	const struct words *words = d->facts->words;
 	struct json_writer *w = &d->json;
@@ -436,6 +440,10 @@ static void put_weight(struct document *d, const struct config_prefix *p)
 		word		       ? "operator"
 		: p->weight_is_of_node ? "node"
 				       : "service");
+	json_write_string(w, "weight_by",
+		view->weight == (word ? word->weight : p->configured_weight) ? NULL
+		: view->graceful					     ? "leave"
+									     : "slow_start");
 	json_write_number(w, "configured_weight", p->configured_weight);
 	if (!word) {
 		json_write_null(w, "weight_word");
@@ -443,6 +451,7 @@ static void put_weight(struct document *d, const struct config_prefix *p)
 	}
 	json_open_object(w, "weight_word");
 	document_put_word(w, word);
+	json_write_number(w, "weight", word->weight);
 	json_close(w);
 }
 
@@ -458,7 +467,7 @@ static void put_prefix(struct document *d, size_t service, size_t index)
 	json_open_object(w, prefix_format(&p->prefix, name));
 	document_put_prefix(d, service, index, true);
 	json_write_number(w, "rule", prefix_reason_rule(view->reason));
-	put_weight(d, p);
+	put_weight(d, p, view);
 	json_write_number(w, "own_weight", p->own_weight);
 	put_protocols(d, &e);
 	json_write_bool(w, "reading", e.reading);

@@ -208,7 +208,7 @@ START_TEST (what_goes_before_what) {
 	ck_assert_str_eq(ask("drain", "{\"name\": \"dns\"}"), "drained dns until it is undrained");
 	ck_assert_uint_eq(words()->n, 2);
 	ck_assert_ptr_nonnull(strstr(ask("announce", "{\"name\": \"dns\", \"for\": \"1h\"}"),
-		"dns is drained with dns by root (uid 0, pid 7); a drain goes before"));
+		"dns is drained by root (uid 0, pid 7); a drain goes before"));
 	ck_assert_uint_eq(status, 409);
 	ck_assert_ptr_nonnull(
 		strstr(ask("drain", "{\"name\": \"192.0.2.53\"}"), "by force no more"));

@@ -105,6 +105,7 @@ static void setup(void)
 						   (uint8_t)(i % 256)}},
 				.length = 32},
 			.own_weight = 100,
+			.configured_weight = 100,
 			.weight = 100};
 		fake_prefixes[i] = (struct engine_prefix){.wanted = PREFIX_WANTED_ANNOUNCE,
 			.reason = PREFIX_REASON_HEALTHY,
@@ -277,6 +278,7 @@ START_TEST (rules_weights_and_settings) {
 
 	ck_assert_int_eq(json_integer_value(PREFIX("rule")), 7);
 	ck_assert_text(PREFIX("weight_from"), "service");
+	ck_assert(json_is_null(PREFIX("weight_by")));
 	ck_assert_text(at(d, "services", "dns", "require", NULL), "all");
 	ck_assert_text(at(d, "services", "dns", "on_stop", NULL), "withdraw");
 	ck_assert_text(
@@ -291,13 +293,19 @@ START_TEST (rules_weights_and_settings) {
 	configured_services[0].require = CONFIG_REQUIRE_NUMBER;
 	configured_services[0].require_number = 2;
 	fake_prefixes[0].reason = PREFIX_REASON_ADDRESS_MISSING;
+	fake_prefixes[0].weight = 1000;
 	fake_explained.fragment = APPLY_FRAGMENT_PUT_BACK;
 	d = make("dns", true);
 	ck_assert_int_eq(json_integer_value(PREFIX("rule")), 2);
 	ck_assert_text(PREFIX("weight_from"), "node");
+	ck_assert_text(PREFIX("weight_by"), "slow_start");
 	ck_assert_int_eq(json_integer_value(PREFIX("own_weight")), 100);
 	ck_assert_int_eq(json_integer_value(at(d, "services", "dns", "require", NULL)), 2);
 	ck_assert_text(at(d, "services", "dns", "fragment", "state", NULL), "put_back");
+	json_decref(d);
+	fake_prefixes[0].graceful = true;
+	d = make("dns", true);
+	ck_assert_text(PREFIX("weight_by"), "leave");
 	json_decref(d);
 }
 END_TEST
@@ -490,17 +498,19 @@ START_TEST (when_a_check_can_turn) {
 		bool busy;
 		int next_ms;
 		const char *outcome; /* NULL: it needs nothing */
-		int count, earliest_ms;
+		int count, earliest_ms, of;
+		unsigned first_rise;
 	} rows[] = {
-		{CHECK_STATE_UP, 0, false, 700, NULL, 0, 0},
-		{CHECK_STATE_UP, 1, false, 300, "bad", 1, 300},
-		{CHECK_STATE_DOWN, 0, false, 700, "good", 3, 1700},
-		{CHECK_STATE_DOWN, 1, false, 200, "good", 2, 700},
-		{CHECK_STATE_DOWN, 2, false, 200, "good", 1, 200},
-		{CHECK_STATE_DOWN, 1, true, 0, "good", 2, 500},
-		{CHECK_STATE_DOWN, 2, false, -50, "good", 1, 0},
-		{CHECK_STATE_PENDING, 0, false, 90, "any", 1, 90},
-		{CHECK_STATE_PENDING, 0, true, 0, "any", 1, 0},
+		{CHECK_STATE_UP, 0, false, 700, NULL, 0, 0, 0, 0},
+		{CHECK_STATE_UP, 1, false, 300, "bad", 1, 300, 2, 0},
+		{CHECK_STATE_DOWN, 0, false, 700, "good", 3, 1700, 3, 0},
+		{CHECK_STATE_DOWN, 1, false, 200, "good", 2, 700, 3, 0},
+		{CHECK_STATE_DOWN, 2, false, 200, "good", 1, 200, 3, 0},
+		{CHECK_STATE_DOWN, 1, true, 0, "good", 2, 500, 3, 0},
+		{CHECK_STATE_DOWN, 2, false, -50, "good", 1, 0, 3, 0},
+		{CHECK_STATE_DOWN, 2, false, 200, "good", 6, 2700, 8, 8},
+		{CHECK_STATE_PENDING, 0, false, 90, "any", 1, 90, 1, 0},
+		{CHECK_STATE_PENDING, 0, true, 0, "any", 1, 0, 1, 0},
 	};
 
 	for (size_t i = 0; i < ELEMENTSOF(rows); i++) {
@@ -510,6 +520,7 @@ START_TEST (when_a_check_can_turn) {
 
 		fake_checks[1].state = rows[i].state;
 		fake_checks[1].streak = rows[i].streak;
+		fake_checks[1].settings.first_rise = rows[i].first_rise;
 		fake_run = (struct run_view){.busy = rows[i].busy,
 			.next = rows[i].busy ? MONOTIME_NEVER
 					     : (struct monotime){
@@ -523,6 +534,7 @@ START_TEST (when_a_check_can_turn) {
 		ck_assert_text(at(CHECK("needs"), "outcome", NULL), rows[i].outcome);
 		ck_assert_int_eq(
 			json_integer_value(at(CHECK("needs"), "count", NULL)), rows[i].count);
+		ck_assert_int_eq(json_integer_value(at(CHECK("needs"), "of", NULL)), rows[i].of);
 		ms = after_ms(d, at(CHECK("needs"), "earliest", NULL));
 		ck_assert_msg(ms <= rows[i].earliest_ms + 1 && ms > rows[i].earliest_ms - 100,
 			"row %zu: %f ms", i, ms);
