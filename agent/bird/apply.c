@@ -618,10 +618,8 @@ static void apply_withdraw_service(struct apply *a, struct apply_service *s)
 /* Is anything that the protocol announces wanted of it? */
 static bool apply_is_wanted_up(const struct apply_service *s, const struct apply_protocol *p)
 {
-	enum prefix_wanted least = p->last_resort ? PREFIX_WANTED_DEMOTE : PREFIX_WANTED_ANNOUNCE;
-
 	for (size_t i = p->first_prefix; i < p->first_prefix + p->n_prefixes; i++)
-		if (apply_protocol_holds(p, i) && s->prefixes[i].wanted >= least)
+		if (apply_protocol_holds(p, i) && s->prefixes[i].wanted >= apply_least(p))
 			return true;
 	return false;
 }

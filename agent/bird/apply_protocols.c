@@ -214,6 +214,11 @@ int apply_service_protocols(
 	return 0;
 }
 
+enum prefix_wanted apply_least(const struct apply_protocol *p)
+{
+	return p->last_resort ? PREFIX_WANTED_DEMOTE : PREFIX_WANTED_ANNOUNCE;
+}
+
 bool apply_protocol_holds(const struct apply_protocol *p, size_t prefix)
 {
 	const struct config_prefix *c = &p->service->config->prefixes[prefix];
@@ -275,10 +280,24 @@ static bool apply_is_replaced(const struct apply *a, const struct apply_protocol
 	return waits && (all_wanted || !stuck);
 }
 
+/* Is one of several prefixes not wanted of it? */
+static bool apply_is_partial(const struct apply_protocol *p)
+{
+	if (!p->family_protocol || !p->service)
+		return false;
+	for (size_t i = p->first_prefix; i < p->first_prefix + p->n_prefixes; i++)
+		if (apply_protocol_holds(p, i) && p->service->prefixes[i].wanted < apply_least(p))
+			return true;
+	return false;
+}
+
 enum plan_step apply_plan(const struct apply *a, const struct apply_protocol *p)
 {
-	const struct plan_protocol facts = {
-		.want = p->want, .body = p->body, .seen = p->seen, .loaded = p->loaded};
+	const struct plan_protocol facts = {.want = p->want,
+		.body = p->body,
+		.seen = p->seen,
+		.loaded = p->loaded,
+		.partial = apply_is_partial(p)};
 	const struct plan_bird bird = {.configure_refused = a->refused};
 
 	if (p->want == PLAN_WANT_GONE && p->seen == PLAN_SEEN_UP && apply_is_replaced(a, p))

@@ -341,6 +341,8 @@ void apply_prepared_done(struct apply_prepared *prepared);
 int apply_service_protocols(
 	struct apply *a, struct apply_service *s, struct fragment_protocol **ret, size_t *ret_n);
 bool apply_protocol_holds(const struct apply_protocol *p, size_t prefix);
+/* What is wanted, at least, of a prefix that the protocol announces. */
+enum prefix_wanted apply_least(const struct apply_protocol *p);
 enum plan_step apply_plan(const struct apply *a, const struct apply_protocol *p);
 bool apply_prefix_is_up(const struct apply *a, const struct prefix *prefix, bool *ret_seen_up);
 void apply_unknown_all(struct apply *a, bool loaded_too); /* seen (and loaded) */

@@ -49,9 +49,9 @@ static enum plan_step plan_next_up(
 			return PLAN_STEP_READ;
 		return plan_configure(bird);
 	case PLAN_SEEN_DOWN:
-		if (loaded || bird->configure_refused)
+		if (loaded || (bird->configure_refused && !protocol->partial))
 			return PLAN_STEP_ENABLE;
-		return PLAN_STEP_CONFIGURE;
+		return plan_configure(bird);
 	}
 	abort();
 }

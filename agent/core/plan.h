@@ -19,7 +19,8 @@
  *   up     up       other               configure
  *   up     down     as wanted           enable
  *   up     down     unknown or other    configure; enable where BIRD refuses to configure, since a
- *                                       healthy prefix at an old weight is better than none
+ *                                       healthy prefix at an old weight is better than none; not
+ *                                       where it is `partial`
  *   gone   up       any                 disable (no longer configured: its removal is a withdrawal)
  *   gone   down     any                 configure (so that BIRD forgets it)
  *   gone   absent   -                   none
@@ -51,6 +52,7 @@ struct plan_protocol {
 	uint64_t body;
 	enum plan_seen seen;
 	uint64_t loaded; /* the body that BIRD holds, or PLAN_BODY_UNKNOWN */
+	bool partial; /* of several prefixes some are to be out: another body may announce them */
 };
 
 struct plan_bird {

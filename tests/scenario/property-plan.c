@@ -169,6 +169,12 @@ static void driver_command(struct world *w, struct protocol *p, bool up)
 	p->seen = PLAN_SEEN_UNKNOWN;
 }
 
+/* Of several prefixes some are to be out: so of some of the bodies. */
+static bool is_partial(const struct protocol *p)
+{
+	return p->body % 3 == 0;
+}
+
 static void require_sane(const struct world *w, const struct protocol *p, enum plan_step step)
 {
 	bool refused = w->back_off > 0;
@@ -185,12 +191,14 @@ static void require_sane(const struct world *w, const struct protocol *p, enum p
 	property_require("P4", step != PLAN_STEP_WAIT || refused, "waiting for no back-off");
 	property_require("P7", step != PLAN_STEP_ENABLE || refused || p->known == p->body,
 		"enabled with an old text though BIRD can be configured");
+	property_require("P8", step != PLAN_STEP_ENABLE || !is_partial(p) || p->known == p->body,
+		"enabled with another text though not all of its prefixes are wanted");
 }
 
 static void driver_step(struct world *w, struct protocol *p)
 {
 	struct plan_bird bird = {.configure_refused = w->back_off > 0};
-	struct plan_protocol asked = {p->want, p->body, p->seen, p->known};
+	struct plan_protocol asked = {p->want, p->body, p->seen, p->known, is_partial(p)};
 	enum plan_step step = plan_next(&asked, &bird);
 
 	w->n_asked++;
@@ -316,7 +324,7 @@ static void require_converged(const struct world *w, bool loadable)
 		if (p->want != PLAN_WANT_UP)
 			property_require(loadable ? "P3" : "P5", !p->up, "%u is up, wanted %s", i,
 				want_name(p->want));
-		else if (loadable || p->loaded.present)
+		else if (loadable || (p->loaded.present && (!is_partial(p) || p->known == p->body)))
 			property_require(loadable ? "P3" : "P5", p->up, "%u is not up", i);
 		if (!loadable)
 			continue;

@@ -31,8 +31,8 @@
 
 struct fake_protocol {
 	char name[NAMES_MAX];
-	char prefix[PREFIX_TEXT_MAX];
-	unsigned weight;
+	uint64_t routes[8]; /* a bit for each, by fake_route() */
+	unsigned weight;    /* of the last */
 	bool up;
 };
 
@@ -103,11 +103,25 @@ static inline struct fake_protocol *fake_find(struct fake_configuration *c, cons
 
 /* ---- the configuration ---- */
 
+/* Which of 512 a prefix such as "192.0.2.1/32" is: by its last nine bits. */
+static inline unsigned fake_route(const char *prefix)
+{
+	unsigned c = 0, d = 0;
+
+	(void)sscanf(prefix, "%*u.%*u.%u.%u", &c, &d);
+	return (c & 1) << 8 | (d & 255);
+}
+
+static inline bool fake_holds(const struct fake_protocol *p, const char *prefix)
+{
+	return p->routes[fake_route(prefix) / 64] >> fake_route(prefix) % 64 & 1;
+}
+
 static inline void fake_parse_file(const char *path, struct fake_configuration *ret)
 {
 	_cleanup_fclose_ FILE *file = fopen(path, "re");
 	struct fake_protocol *p = NULL;
-	char line[1024], name[NAMES_MAX];
+	char line[1024], name[NAMES_MAX], prefix[PREFIX_TEXT_MAX];
 
 	while (file && fgets(line, sizeof(line), file)) {
 		if (sscanf(line, "protocol static '%64[^']'", name) == 1) {
@@ -116,9 +130,9 @@ static inline void fake_parse_file(const char *path, struct fake_configuration *
 			p->up = true;
 		} else if (p && strcmp(line, "\tdisabled;\n") == 0) {
 			p->up = false;
-		} else if (p) {
-			(void)sscanf(line, "\troute %49s unreachable { redshank_weight = %u;",
-				p->prefix, &p->weight);
+		} else if (p && sscanf(line, "\troute %49s unreachable { redshank_weight = %u;",
+					prefix, &p->weight) == 2) {
+			p->routes[fake_route(prefix) / 64] |= 1ULL << fake_route(prefix) % 64;
 		}
 	}
 }
@@ -288,8 +302,7 @@ static inline void fake_show_route(struct fake_bird *f, struct fake_connection *
 
 	(void)sscanf(line, "show route %49s", prefix);
 	for (size_t i = 0; i < f->running.n && !p; i++)
-		if (f->running.protocols[i].up &&
-			strcmp(f->running.protocols[i].prefix, prefix) == 0)
+		if (f->running.protocols[i].up && fake_holds(&f->running.protocols[i], prefix))
 			p = &f->running.protocols[i];
 	if (!p && !f->other_preferred && !(export && f->other_exported) &&
 		(export || !f->next_hop)) {

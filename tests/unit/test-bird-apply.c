@@ -5,6 +5,14 @@
 #include "agent/system/log.h"
 #include "tests/unit/apply-site.h"
 
+/* Of s0 with n prefixes: what is wanted of the first, and of the others. */
+static void want_whole(size_t n, enum prefix_wanted first, enum prefix_wanted others)
+{
+	for (size_t i = 0; i < n; i++)
+		apply_want(apply, 0, i, i == 0 ? first : others);
+	apply_flush(apply);
+}
+
 /* ---- the way of a command ---- */
 
 /* First start on an empty folder: the fragments, one configure, and then an enable for each. */
@@ -180,6 +188,51 @@ START_TEST (test_refused_not_ours) {
 	ck_assert(LOOP_UNTIL(event, settled(), 3000));
 	ck_assert_str_eq(apply_status(apply)->alarm, "");
 	ck_assert_uint_eq(bird.running.protocols[0].weight + bird.running.protocols[1].weight, 150);
+}
+END_TEST
+
+/* A service of so many prefixes that they have one protocol: what BIRD holds of it is announced as
+ * a whole or not at all. So where BIRD refuses to learn that one of them is out, it stays down: the
+ * others are not announced at the price of one that must not be. */
+START_TEST (test_refused_part_of_many) {
+	static struct config_prefix many[NAMES_SINGLE_MAX + 1];
+	const struct fake_protocol *p;
+	char name[NAMES_MAX], first[PREFIX_TEXT_MAX];
+
+	make_config(1);
+	for (size_t i = 0; i < ELEMENTSOF(many); i++) {
+		many[i] = prefixes[0][0];
+		many[i].prefix.address.bytes[2] = (uint8_t)(i >> 8);
+		many[i].prefix.address.bytes[3] = (uint8_t)i;
+	}
+	services[0].prefixes = many;
+	services[0].n_prefixes = ELEMENTSOF(many);
+	(void)prefix_format(&many[0].prefix, first);
+	(void)names_family_protocol(name, "s0", ADDRESS_FAMILY_IPV4, false);
+	fake_start(&bird);
+	start_apply();
+	ck_assert(LOOP_UNTIL(event, is_ready, 2000));
+	want_whole(ELEMENTSOF(many), PREFIX_WANTED_ANNOUNCE, PREFIX_WANTED_ANNOUNCE);
+	ck_assert(LOOP_UNTIL(event, (p = fake_find(&bird.running, name)) && p->up, 3000));
+	ck_assert(fake_holds(p, first));
+	ck_assert(LOOP_UNTIL(event, settled(), 3000));
+
+	bird.refuse = "/etc/bird/bird.conf:7:3 syntax error, unexpected '}'";
+	want_whole(ELEMENTSOF(many), PREFIX_WANTED_WITHDRAW, PREFIX_WANTED_WITHDRAW);
+	ck_assert(LOOP_UNTIL(event, !p->up && settled(), 1000));
+	want_whole(ELEMENTSOF(many), PREFIX_WANTED_WITHDRAW, PREFIX_WANTED_ANNOUNCE);
+	ck_assert(LOOP_UNTIL(event, apply_status(apply)->alarm[0], 1000));
+	LOOP_FOR(event, 200);
+	ck_assert(!p->up);
+	/* All of them are what is loaded: then it does not matter what BIRD refuses. */
+	want_whole(ELEMENTSOF(many), PREFIX_WANTED_ANNOUNCE, PREFIX_WANTED_ANNOUNCE);
+	ck_assert(LOOP_UNTIL(event, p->up, 1000));
+	want_whole(ELEMENTSOF(many), PREFIX_WANTED_WITHDRAW, PREFIX_WANTED_WITHDRAW);
+	want_whole(ELEMENTSOF(many), PREFIX_WANTED_WITHDRAW, PREFIX_WANTED_ANNOUNCE);
+	bird.refuse = NULL;
+	ck_assert(LOOP_UNTIL(
+		event, settled() && (p = fake_find(&bird.running, name)) && p->up, 5000));
+	ck_assert(!fake_holds(p, first));
 }
 END_TEST
 
@@ -614,6 +667,7 @@ int main(void)
 	tcase_add_test(tc, test_queued_configure_resurrects);
 	tcase_add_test(tc, test_death_behind_configure);
 	tcase_add_test(tc, test_refused_not_ours);
+	tcase_add_test(tc, test_refused_part_of_many);
 	tcase_add_test(tc, test_refused_ours);
 	tcase_add_test(tc, test_put_back_is_not_the_end);
 	tcase_add_test(tc, test_bird_1_is_refused);
