@@ -106,7 +106,9 @@ const char *agent_weight_waits(void *userdata)
 
 	if (s->link != APPLY_LINK_UP)
 		return "BIRD is away";
-	return s->alarm[0] ? "BIRD refuses its configuration" : NULL;
+	if (s->alarm[0])
+		return "BIRD refuses its configuration";
+	return s->on_trial ? "BIRD's configuration is on trial (`configure timeout`)" : NULL;
 }
 
 const char *agent_busy(void *userdata)

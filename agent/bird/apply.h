@@ -76,8 +76,10 @@ struct apply_status {
 	char alarm[512]; /* BIRD refuses to configure: its own FILE:LINE:COLUMN text and whose file
 			    it is; "" */
 	char files_error[512]; /* why our fragments can not be written; "": they can */
-	bool settled;	       /* what is wanted is true in BIRD and nothing is under way */
-	unsigned sessions;     /* that match bird.sessions and are BGP */
+	bool on_trial; /* somebody's `configure timeout` runs: what needs `configure` waits for its
+			  end */
+	bool settled;  /* what is wanted is true in BIRD and nothing is under way */
+	unsigned sessions; /* that match bird.sessions and are BGP */
 	unsigned sessions_up;
 	uint64_t commands_sent; /* that change something: disable, enable, configure */
 	uint64_t repairs;	/* drift found and mended: somebody else's change */

@@ -18,6 +18,11 @@
  * at most every ten seconds, where that is known to be cheap: a health command, somebody's file in
  * our folder, somebody's SIGHUP, the first connection, and five minutes in which BIRD read nothing
  * for us. (What `configure` told another client is told to nobody else.)
+ *
+ * An operator may try a configuration with `configure timeout`: unless it is confirmed, BIRD goes
+ * back to the one before. Any other `configure` would confirm it for them (conf/conf.c of BIRD,
+ * config_commit() stops the timer). So while `configure status` says 0022, none is sent, and health
+ * goes on as after a refusal.
  */
 #include "agent/bird/apply_state.h"
 
@@ -532,6 +537,22 @@ static void commands_still_busy(struct apply *a, int code)
 	(void)sd_event_source_set_enabled(a->poll, SD_EVENT_ONESHOT);
 }
 
+static void commands_note_trial(struct apply *a, const struct reply *reply)
+{
+	bool on_trial = false;
+
+	for (size_t i = 0; i < reply->n_lines; i++)
+		on_trial = on_trial || reply->lines[i].code == 22;
+	if (on_trial == a->status.on_trial)
+		return;
+	a->status.on_trial = on_trial;
+	apply_say_changed(a);
+	event_say(LOG_NOTICE, EVENT_BIRD_RECONFIGURED, NULL, "bird: %s",
+		on_trial ? "its configuration is on trial (`configure timeout`): what needs "
+			   "`configure` waits until it is confirmed or undone"
+			 : "its configuration is on trial no more");
+}
+
 static void status_answered(void *userdata, int error, const struct reply *reply)
 {
 	struct apply *a = userdata;
@@ -542,6 +563,7 @@ static void status_answered(void *userdata, int error, const struct reply *reply
 	apply_round_soon(a);
 	if (!reply)
 		return;
+	commands_note_trial(a, reply);
 	code = reply->lines[0].code;
 	if (code == 4 || code == 5 || code == 6) {
 		commands_still_busy(a, code);
@@ -590,7 +612,7 @@ void apply_commands_lost(struct apply *a)
 	}
 	a->answered = a->settled = ++a->moment;
 	a->configure = APPLY_CONFIGURE_NONE;
-	a->busy = a->busy_said = a->queued_seen = false;
+	a->busy = a->busy_said = a->queued_seen = a->status.on_trial = false;
 	a->check_sent = a->status_asked = a->status_wanted = a->unconfirmed = false;
 	a->check_at = MONOTIME_NEVER;
 	(void)sd_event_source_set_enabled(a->poll, SD_EVENT_OFF);

@@ -76,6 +76,8 @@ static enum apply_step explain_protocol_step(
 		*ret_at = explain_at(p->not_before);
 		return APPLY_STEP_CONFIGURE;
 	case PLAN_STEP_WAIT:
+		if (!a->refused)
+			return APPLY_STEP_CONFIGURE_TRIAL;
 		*ret_at = explain_at(a->retry);
 		return APPLY_STEP_CONFIGURE_RETRY;
 	case PLAN_STEP_READ:

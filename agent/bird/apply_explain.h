@@ -25,6 +25,7 @@ enum apply_step {
 	APPLY_STEP_ANSWER,	    /* it was sent, and BIRD has not answered */
 	APPLY_STEP_CONFIGURE,	    /* `configure` is under way, or due at `at` (back-off) */
 	APPLY_STEP_CONFIGURE_RETRY, /* BIRD refused it; tried again at `at` */
+	APPLY_STEP_CONFIGURE_TRIAL, /* it would confirm what somebody tries */
 };
 
 struct apply_explained_protocol {

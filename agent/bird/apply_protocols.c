@@ -254,6 +254,11 @@ bool apply_prefix_is_up(const struct apply *a, const struct prefix *prefix, bool
 	return false;
 }
 
+bool apply_may_not_configure(const struct apply *a)
+{
+	return a->refused || a->status.on_trial;
+}
+
 /*
  * A protocol that is no longer configured, while prefixes that it announces are wanted still, under
  * another name (the service was renamed, a prefix moved, a service grew past NAMES_SINGLE_MAX or
@@ -265,8 +270,9 @@ bool apply_prefix_is_up(const struct apply *a, const struct prefix *prefix, bool
  */
 static bool apply_is_replaced(const struct apply *a, const struct apply_protocol *p)
 {
-	bool stuck = a->refused || (a->busy && monotime_since_us(a->busy_since, clock_monotime()) >
-						       APPLY_BUSY_STUCK_US);
+	bool stuck = apply_may_not_configure(a) ||
+		     (a->busy && monotime_since_us(a->busy_since, clock_monotime()) >
+					 APPLY_BUSY_STUCK_US);
 	bool all_wanted = true, waits = false;
 
 	for (size_t i = 0; i < p->n_held; i++) {
@@ -298,10 +304,10 @@ enum plan_step apply_plan(const struct apply *a, const struct apply_protocol *p)
 		.seen = p->seen,
 		.loaded = p->loaded,
 		.partial = apply_is_partial(p)};
-	const struct plan_bird bird = {.configure_refused = a->refused};
+	const struct plan_bird bird = {.configure_refused = apply_may_not_configure(a)};
 
 	if (p->want == PLAN_WANT_GONE && p->seen == PLAN_SEEN_UP && apply_is_replaced(a, p))
-		return a->refused ? PLAN_STEP_WAIT : PLAN_STEP_CONFIGURE;
+		return bird.configure_refused ? PLAN_STEP_WAIT : PLAN_STEP_CONFIGURE;
 	return plan_next(&facts, &bird);
 }
 

@@ -344,6 +344,8 @@ bool apply_protocol_holds(const struct apply_protocol *p, size_t prefix);
 /* What is wanted, at least, of a prefix that the protocol announces. */
 enum prefix_wanted apply_least(const struct apply_protocol *p);
 enum plan_step apply_plan(const struct apply *a, const struct apply_protocol *p);
+/* No `configure` for now: the last one was refused, or BIRD's configuration is on trial. */
+bool apply_may_not_configure(const struct apply *a);
 bool apply_prefix_is_up(const struct apply *a, const struct prefix *prefix, bool *ret_seen_up);
 void apply_unknown_all(struct apply *a, bool loaded_too); /* seen (and loaded) */
 

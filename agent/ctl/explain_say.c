@@ -694,6 +694,11 @@ static void say_next_step(const struct explain *e, struct buffer *b, const json_
 		{"configure_retry",
 			"BIRD refuses its configuration; tried when its file is saved, or ", true,
 			NULL},
+		{"configure_trial",
+			"somebody tries a configuration of BIRD (`configure timeout`); BIRD is "
+			"told "
+			"to configure when that is confirmed or undone",
+			false, NULL},
 		{"operator", "the operator's word ends ", true,
 			"it stays so until an operator says otherwise"},
 		{"reuse", "its penalty has decayed ", true, "it may come back"},

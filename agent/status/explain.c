@@ -204,6 +204,9 @@ static void put_next_step(struct document *d, const struct apply_explained *e)
 	case APPLY_STEP_CONFIGURE_RETRY:
 		put_next(d, "configure_retry", e->at);
 		return;
+	case APPLY_STEP_CONFIGURE_TRIAL:
+		put_next(d, "configure_trial", MONOTIME_NEVER);
+		return;
 	}
 	abort();
 }

@@ -66,6 +66,7 @@ struct fake_bird {
 	uint64_t busy_ms;	     /* reconfigures that long: 0004 */
 	const char *refuse;	     /* text of 8002 */
 	unsigned refuse_weight;	     /* refuses only while a fragment has this weight; 0: always */
+	bool on_trial;		     /* by `configure timeout`; any other configure ends it */
 	bool mute;		     /* does not answer */
 	bool garbage;		     /* answers with no reply */
 	bool drips;		     /* begins an answer, and never ends it */
@@ -227,6 +228,7 @@ static inline void fake_configure(struct fake_bird *f, struct fake_connection *c
 	struct fake_configuration next;
 
 	f->n_configure++;
+	f->on_trial = false;
 	f->overlapping = f->overlapping || fake_is_busy(f);
 	fake_say(c, "0002-Reading configuration from bird.conf\n");
 	if (fake_refuses(f)) {
@@ -356,7 +358,11 @@ static inline void fake_answer(struct fake_bird *f, struct fake_connection *c, c
 		else
 			fake_say(c, "0002-Reading\n0020 Configuration OK\n");
 	} else if (strcmp(line, "configure status") == 0)
-		fake_say(c, "000%d-Daemon\n0000 \n", !fake_is_busy(f) ? 3 : f->has_queued ? 5 : 4);
+		fake_say(c, "000%d-Daemon\n%s0000 \n",
+			!fake_is_busy(f) ? 3
+			: f->has_queued	 ? 5
+					 : 4,
+			f->on_trial ? "0022-Configuration unconfirmed, undo in 9.123 s\n" : "");
 	else if (fake_starts(line, "disable "))
 		fake_switch(f, c, line, false);
 	else if (fake_starts(line, "enable "))

@@ -236,6 +236,41 @@ START_TEST (test_refused_part_of_many) {
 }
 END_TEST
 
+/* Somebody's `configure timeout`: any other `configure` would confirm it, and nobody would be let
+ * in again by its end. Health goes on, and the rest follows. */
+START_TEST (test_trial_of_somebody) {
+	unsigned before;
+
+	begin(2);
+	apply_want(apply, 1, 0, PREFIX_WANTED_WITHDRAW);
+	apply_flush(apply);
+	ck_assert(LOOP_UNTIL(event, !is_up(1) && settled(), 1000));
+	before = bird.n_configure;
+	bird.on_trial = true;
+	bird.generation++;
+	fake_push(&bird, "Reconfiguring");
+	ck_assert(LOOP_UNTIL(event, apply_status(apply)->on_trial, 1000));
+	LOOP_FOR(event, 50);
+	prefixes[0][0].announced_weight = 50;
+	ck_assert_int_eq(apply_configure(apply, &config), 0);
+	apply_want(apply, 1, 0, PREFIX_WANTED_ANNOUNCE); /* what is loaded of it is not known */
+	apply_flush(apply);
+	ck_assert(LOOP_UNTIL(event, is_up(1), 500));
+	apply_want(apply, 1, 0, PREFIX_WANTED_WITHDRAW);
+	apply_flush(apply);
+	ck_assert(LOOP_UNTIL(event, !is_up(1), 500));
+	LOOP_FOR(event, 1200);
+	ck_assert(bird.on_trial);
+	ck_assert_uint_eq(bird.n_configure, before);
+	ck_assert(!settled());
+	bird.on_trial = false;
+	ck_assert(LOOP_UNTIL(event, settled(), 3000));
+	ck_assert_uint_eq(bird.n_configure, before + 1);
+	ck_assert(!apply_status(apply)->on_trial);
+	ck_assert_uint_eq(bird.running.protocols[0].weight + bird.running.protocols[1].weight, 150);
+}
+END_TEST
+
 /* Our own fragment is refused: the last good text is back, with `disabled;` as it is now. */
 START_TEST (test_refused_ours) {
 	static char text[400];
@@ -668,6 +703,7 @@ int main(void)
 	tcase_add_test(tc, test_death_behind_configure);
 	tcase_add_test(tc, test_refused_not_ours);
 	tcase_add_test(tc, test_refused_part_of_many);
+	tcase_add_test(tc, test_trial_of_somebody);
 	tcase_add_test(tc, test_refused_ours);
 	tcase_add_test(tc, test_put_back_is_not_the_end);
 	tcase_add_test(tc, test_bird_1_is_refused);
