@@ -603,7 +603,7 @@ static void apply_withdraw_service(struct apply *a, struct apply_service *s)
 	for (size_t i = 0; i < s->n_protocols; i++) {
 		struct apply_protocol *p = s->protocols[i];
 
-		any = any || p->seen == PLAN_SEEN_UP || p->seen == PLAN_SEEN_UNKNOWN;
+		any = any || apply_may_be_up(p);
 		p->want = PLAN_WANT_DOWN;
 		p->reached = p->mending = false;
 		p->strikes = p->attempts = 0;
@@ -636,7 +636,7 @@ static void apply_withdraw_rest(struct apply *a, struct apply_service *s)
 		p->reached = p->mending = false;
 		p->strikes = p->attempts = 0;
 		p->not_before = MONOTIME_ZERO;
-		if (p->seen == PLAN_SEEN_UP || p->seen == PLAN_SEEN_UNKNOWN)
+		if (apply_may_be_up(p))
 			apply_send_disable(a, p->name);
 	}
 }

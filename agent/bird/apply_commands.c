@@ -259,6 +259,7 @@ static void command_send(struct apply *a, bool enable, const char *pattern)
 		struct apply_protocol *p = a->protocols[i];
 
 		p->command = c->number;
+		p->coming = false;
 		if (p->seen != PLAN_SEEN_ABSENT)
 			p->seen = enable ? PLAN_SEEN_UP : PLAN_SEEN_DOWN;
 	}
@@ -357,7 +358,7 @@ static void commands_refused(struct apply *a, const struct reply *reply)
 	if (blame != APPLY_BLAME_OURS) /* ours is saved by us: that would be no back-off at all */
 		commands_watch_file(a, reply->text);
 	for (size_t i = 0; i < a->n_protocols; i++)
-		a->protocols[i]->attempting = false;
+		a->protocols[i]->attempting = a->protocols[i]->coming = false;
 }
 
 static bool commands_has_put_back(const struct apply *a)
@@ -444,6 +445,8 @@ void apply_send_configure(struct apply *a)
 	a->configure = APPLY_CONFIGURE_SENT;
 	a->configure_sent = clock_monotime();
 	a->unconfirmed = true;
+	for (size_t i = 0; i < a->n_protocols; i++)
+		a->protocols[i]->coming = a->protocols[i]->want == PLAN_WANT_UP;
 	apply_files_configure_sent(a);
 }
 
@@ -508,6 +511,7 @@ static void commands_settled(struct apply *a, bool ours)
 		if (p->loaded != loaded && p->service)
 			apply_want_read_protocol(a, p);
 		p->loaded = loaded;
+		p->coming = false;
 		if (p->command == 0)
 			p->seen = PLAN_SEEN_UNKNOWN;
 		if (ours)
@@ -608,7 +612,7 @@ void apply_commands_lost(struct apply *a)
 
 		p->command = 0;
 		p->seen = PLAN_SEEN_UNKNOWN;
-		p->attempting = false;
+		p->attempting = p->coming = false;
 	}
 	a->answered = a->settled = ++a->moment;
 	a->configure = APPLY_CONFIGURE_NONE;

@@ -254,6 +254,11 @@ bool apply_prefix_is_up(const struct apply *a, const struct prefix *prefix, bool
 	return false;
 }
 
+bool apply_may_be_up(const struct apply_protocol *p)
+{
+	return p->seen == PLAN_SEEN_UP || p->seen == PLAN_SEEN_UNKNOWN || p->coming;
+}
+
 bool apply_may_not_configure(const struct apply *a)
 {
 	return a->refused || a->status.on_trial;
@@ -306,6 +311,9 @@ enum plan_step apply_plan(const struct apply *a, const struct apply_protocol *p)
 		.partial = apply_is_partial(p)};
 	const struct plan_bird bird = {.configure_refused = apply_may_not_configure(a)};
 
+	if (p->want == PLAN_WANT_DOWN &&
+		p->coming) /* the command goes right behind the configure */
+		return PLAN_STEP_DISABLE;
 	if (p->want == PLAN_WANT_GONE && p->seen == PLAN_SEEN_UP && apply_is_replaced(a, p))
 		return bird.configure_refused ? PLAN_STEP_WAIT : PLAN_STEP_CONFIGURE;
 	return plan_next(&facts, &bird);

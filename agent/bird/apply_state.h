@@ -21,7 +21,9 @@
  * under way, what that command will have made of it, so that a change of mind sends the opposite
  * command at once. Commands of one connection are worked off in order, hence the last one decides.
  * An observation counts only when it was asked for after the last command was answered; `seen` is
- * thrown away (and asked for again) whenever a command failed or a configuration was loaded.
+ * thrown away (and asked for again) whenever a command failed or a configuration was loaded. What a
+ * `configure` under way will make of a protocol is no fact before it is taken, but to be reckoned
+ * with: `coming` sends the `disable` of what dies meanwhile right behind it.
  * `loaded` is the body that BIRD holds: as of our own last settled `configure`, or as read back.
  *
  * apply_observed() tells none of these beliefs, only what was read back.
@@ -88,6 +90,8 @@ struct apply_protocol {
 	struct prefix *held; /* want GONE: what it announced when it was ours, owned */
 	size_t n_held;
 	bool claimed; /* by the configuration that is being taken */
+
+	bool coming; /* the configure under way brings it up, whatever is seen of it */
 
 	bool reached;	   /* it was as wanted: whatever differs now is somebody else's doing */
 	bool mending;	   /* a repair is under way */
@@ -346,6 +350,8 @@ enum prefix_wanted apply_least(const struct apply_protocol *p);
 enum plan_step apply_plan(const struct apply *a, const struct apply_protocol *p);
 /* No `configure` for now: the last one was refused, or BIRD's configuration is on trial. */
 bool apply_may_not_configure(const struct apply *a);
+/* Wanted down, it is worth a `disable`: it is up, or may be, or comes up. */
+bool apply_may_be_up(const struct apply_protocol *p);
 bool apply_prefix_is_up(const struct apply *a, const struct prefix *prefix, bool *ret_seen_up);
 void apply_unknown_all(struct apply *a, bool loaded_too); /* seen (and loaded) */
 

@@ -160,6 +160,39 @@ START_TEST (test_death_behind_configure) {
 }
 END_TEST
 
+/* The same of what is not up yet, and comes with that configure, which takes BIRD long: all of a
+ * service, or one prefix of two. */
+START_TEST (test_death_of_what_comes) {
+	make_config(2);
+	services[1].n_prefixes = 2;
+	prefixes[1][1] = prefixes[1][0];
+	prefixes[1][1].prefix.address.bytes[3] = 9;
+	fake_start(&bird);
+	start_apply();
+	ck_assert(LOOP_UNTIL(event, is_ready, 2000));
+	apply_want(apply, 0, 0, PREFIX_WANTED_ANNOUNCE);
+	apply_flush(apply);
+	ck_assert(LOOP_UNTIL(event, settled() && is_up(0) && !is_up(1), 3000));
+	bird.generation += 100; /* somebody's: what is loaded of what is down is not known */
+	fake_push(&bird, "Reconfiguring");
+	LOOP_FOR(event, 100);
+	bird.busy_ms = 5000;
+	(void)sd_event_source_set_enabled(apply->tick, SD_EVENT_OFF);
+	apply_want(apply, 1, 0, PREFIX_WANTED_ANNOUNCE);
+	apply_want(apply, 1, 1, PREFIX_WANTED_ANNOUNCE);
+	apply_flush(apply);
+	ck_assert(LOOP_UNTIL(event, is_up(1) && fake_is_busy(&bird), 1000));
+	apply_want(apply, 1, 0, PREFIX_WANTED_WITHDRAW);
+	if (_i == 0)
+		apply_want(apply, 1, 1, PREFIX_WANTED_WITHDRAW);
+	apply_flush(apply);
+	ck_assert(LOOP_UNTIL(event, !is_up(1), 500));
+	ck_assert(fake_is_busy(&bird));
+	LOOP_FOR(event, 200);
+	ck_assert_uint_eq(bird.n_disable, 1);
+}
+END_TEST
+
 /* ---- refusals ---- */
 
 START_TEST (test_refused_not_ours) {
@@ -247,7 +280,7 @@ START_TEST (test_trial_of_somebody) {
 	ck_assert(LOOP_UNTIL(event, !is_up(1) && settled(), 1000));
 	before = bird.n_configure;
 	bird.on_trial = true;
-	bird.generation++;
+	bird.generation += 100;
 	fake_push(&bird, "Reconfiguring");
 	ck_assert(LOOP_UNTIL(event, apply_status(apply)->on_trial, 1000));
 	LOOP_FOR(event, 50);
@@ -701,6 +734,7 @@ int main(void)
 	tcase_add_test(tc, test_in_progress_is_not_settled);
 	tcase_add_test(tc, test_queued_configure_resurrects);
 	tcase_add_test(tc, test_death_behind_configure);
+	tcase_add_loop_test(tc, test_death_of_what_comes, 0, 2);
 	tcase_add_test(tc, test_refused_not_ours);
 	tcase_add_test(tc, test_refused_part_of_many);
 	tcase_add_test(tc, test_trial_of_somebody);
