@@ -542,8 +542,9 @@ static bool engine_judge_prefix(
 		return prefix_ask(p, false, now) || changed;
 	}
 	p->view.announces_at = MONOTIME_NEVER;
-	facts.now = verdict.wanted;
-	facts.shed = PREFIX_SHED_NONE; /* no freeze holds that */
+	/* No freeze holds a shed: what it is for that, it would not be without. */
+	facts.now = verdict.reason == PREFIX_REASON_SHED ? p->held : verdict.wanted;
+	facts.shed = PREFIX_SHED_NONE;
 	p->held = prefix_decide_alone(&facts).wanted;
 	if (verdict.wanted == PREFIX_WANTED_ANNOUNCE && p->view.wanted != PREFIX_WANTED_ANNOUNCE)
 		prefix_ramp_begin(s, p, verdict.reason, now);

@@ -701,6 +701,8 @@ static void note_prefix(const struct oracle *o, const struct oracle_service *s,
 		struct oracle_prefix bare = *p;
 
 		bare.shed = PREFIX_SHED_NONE;
+		if (view->reason == PREFIX_REASON_SHED)
+			bare.last.wanted = p->natural;
 		p->natural = expect_naturally(o, s, &bare).wanted;
 		if (came) {
 			p->ramps = ramp_is_on(s, p) && view->reason != PREFIX_REASON_FORCED;
