@@ -54,6 +54,10 @@ def ctl(agent, *arguments, code=0):
     return done
 
 
+def explained(agent):
+    return json.loads(agent.get("/v1/explain?name=192.0.2.53")[1])["services"]["dns"]["prefixes"][DNS]
+
+
 def meds(site, prefix, since):
     return [event.med for event in site.wire.since(since, "edge1", prefix, (ANNOUNCE,))]
 
@@ -84,6 +88,7 @@ def test_slow_start(site):
     agent.wait_prefix(WEB, reason="healthy", announced=True)
     text = " ".join(ctl(agent, "explain", DNS).stdout.split())
     check("rule 7, ramping for" in text and "its weight takes the next step" in text, "explain", text)
+    check("by `slow_start`; its own is 100, the service's own." in text, "the weight that it has", text)
     agent.wait_prefix(DNS, reason="healthy", weight=100)
     site.wire.wait_announce("edge1", DNS, since=began, med=100)
     seen, steps = meds(site, DNS, began), [500, 400, 300, 200, 100]
@@ -216,7 +221,10 @@ def test_start_spread(site):
         agent.wait_status(
             lambda s: s["services"]["dns"]["health"] == s["services"]["web"]["health"] == "healthy", what="healthy")
         healthy = time.time()
-        held = held or agent.prefix(DNS)["reason"] == "first_round"
+        prefix = explained(agent)
+        if prefix["reason"] == "first_round":
+            held = True
+            check({"spread", "announce"} & {step["what"] for step in prefix["next"]}, "why is told", prefix["next"])
         came = [site.wire.wait_announce("edge1", prefix, since=began).time for prefix in (DNS, DNS6, WEB)]
         check(max(came) - began < spread + 2 + PULSE.withheld(began), "it comes when the delay is over, at the latest", came, began)
         if held:
@@ -292,6 +300,9 @@ def test_stop(site):
     moment = time.time()
     agent.send_signal(signal.SIGTERM)
     shutdown_seen(site, DNS, moment)
+    text = " ".join(ctl(agent, "explain", DNS).stdout.split())
+    check("It leaves gently" in text and "it is withdrawn in 2" in text, "explain", text)
+    check("Weight 65535, by `leave`; its own is 100" in text, "its weight", text)
     prompt(site, DNS, site.edges[0].nsd.kill())
     check(agent.process.wait(20) == 0, "and there is nothing to wait for")
 
