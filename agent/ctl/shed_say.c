@@ -206,13 +206,17 @@ static void say_out(const struct explain *e, struct buffer *b, const json_t *she
 		say(b, " for ");
 		explain_say_span(b, e->now_ms - since);
 	}
-	say(b, " (%s): %s. The promises hold%s",
-		explain_is(shed, "mode", "demote") ? "demoted" : "withdrawn",
-		row ? row->text : explain_text(shed, "why"),
-		explain_text(shed, "until")[0] ? "" : " no more");
-	say_until(e, b, shed);
+	say(b, " (%s): %s. ", explain_is(shed, "mode", "demote") ? "demoted" : "withdrawn",
+		row ? row->text : explain_text(shed, "why"));
+	if (explain_text(shed, "until")[0]) {
+		say(b, "The promises hold");
+		say_until(e, b, shed);
+		say(b, ", and are renewed.");
+	} else {
+		say(b, "No promise holds any more.");
+	}
 	say(b,
-		", and are renewed. It brings back %lld of load, and is number %lld of %lld that "
+		" It brings back %lld of load, and is number %lld of %lld that "
 		"are out: the last one comes back first.",
 		explain_number(shed, "load_moved"), explain_number(shed, "order"),
 		explain_number(explain_get(e->document, "shed"), "out"));

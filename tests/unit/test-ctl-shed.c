@@ -116,6 +116,11 @@ START_TEST (why_it_is_in_or_out) {
 				  "\"2026-11-30T11:55:00.000Z\""),
 			"came back, or was not taken, 5m ago: too few promises were left."},
 		{SERVER("overload"),
+			"{\"out\": true, \"mode\": \"demote\", \"why\": \"overload\", \"until\": "
+			"null, \"load_moved\": 120, \"order\": 2}",
+			"out (demoted): this server is overloaded. No promise holds any more. It "
+			"brings back 120"},
+		{SERVER("overload"),
 			"{\"out\": true, \"mode\": \"withdraw\", \"why\": \"overload\", \"floor\": "
 			"2, "
 			"\"since\": \"2026-11-30T11:59:48.000Z\", \"until\": "
