@@ -7,31 +7,6 @@
 #include "agent/bird/apply_explain.h"
 #include "agent/system/log.h"
 
-/* Healthy is what would be announced if nothing were shed. */
-static bool agent_is_healthy(const struct engine_prefix *prefix)
-{
-	switch (prefix->reason) {
-	case PREFIX_REASON_HEALTHY:
-	case PREFIX_REASON_RAMPING:
-		return prefix->wanted == PREFIX_WANTED_ANNOUNCE;
-	case PREFIX_REASON_SHED:
-		return true;
-	case PREFIX_REASON_STOPPING:
-	case PREFIX_REASON_DRAINED:
-	case PREFIX_REASON_FORCED:
-	case PREFIX_REASON_FROZEN:
-	case PREFIX_REASON_ADDRESS_MISSING:
-	case PREFIX_REASON_UNHEALTHY:
-	case PREFIX_REASON_KEPT_BY_FLOOR:
-	case PREFIX_REASON_FIRST_ROUND:
-	case PREFIX_REASON_HELD_DOWN:
-	case PREFIX_REASON_IN_DOUBT:
-	case PREFIX_REASON_SHARED_UNHEALTHY:
-		break;
-	}
-	return false;
-}
-
 /* An operator's word about exactly this prefix. */
 static enum shed_word agent_shed_word(const struct agent *a, const struct prefix *prefix)
 {
@@ -68,7 +43,7 @@ static void agent_shed_facts(
 		.facts =
 			{
 				.announced = wanted->wanted == PREFIX_WANTED_ANNOUNCE && confirmed,
-				.healthy = agent_is_healthy(wanted),
+				.healthy = wanted->sound,
 				.leaving = wanted->graceful ||
 					   wanted->reason == PREFIX_REASON_DRAINED ||
 					   wanted->reason == PREFIX_REASON_STOPPING,

@@ -393,6 +393,14 @@ static void service_turn(struct engine *e, size_t service, enum service_health h
 	transitions_put(&e->transitions, &transition);
 }
 
+static bool prefix_is_sound(const struct engine_prefix *view)
+{
+	if (view->reason == PREFIX_REASON_FIRST_ROUND)
+		return view->sound && view->wanted == PREFIX_WANTED_ANNOUNCE;
+	return view->reason == PREFIX_REASON_HEALTHY || view->reason == PREFIX_REASON_RAMPING ||
+	       view->reason == PREFIX_REASON_SHED;
+}
+
 /* The only place where what is wanted of a prefix changes. */
 static bool prefix_turn(struct engine *e, size_t service, size_t prefix,
 	struct prefix_verdict verdict, struct monotime now)
@@ -413,6 +421,7 @@ static bool prefix_turn(struct engine *e, size_t service, size_t prefix,
 	view->wanted = verdict.wanted;
 	view->reason = verdict.reason;
 	view->since = now;
+	view->sound = prefix_is_sound(view);
 	transitions_put(&e->transitions, &transition);
 	return true;
 }

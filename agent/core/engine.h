@@ -70,6 +70,8 @@ struct engine_prefix {
 	enum prefix_reason reason;
 	uint32_t weight;	      /* with which it is announced, or would be now */
 	bool graceful;		      /* announced with GRACEFUL_SHUTDOWN: it is about to leave */
+	bool sound;		      /* its service announces it as healthy, but for being shed;
+					 while a reload asks checks anew, it did before */
 	bool asks_permit;	      /* kept_by_floor: engine_permit() would let it leave */
 	struct monotime asks_since;   /* of `asks_permit`; never: it does not ask */
 	struct monotime since;	      /* of `wanted` and `reason` */

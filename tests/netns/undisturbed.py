@@ -3,11 +3,11 @@
 One service for each thing that can stand between what is configured and what is announced: an
 operator's weight, a ramp, a drain that leaves gently, an announcement by force, a last resort, a
 neighbour's promise by which a prefix is shed, in both modes; and one whose weight and communities are
-others in the new configuration, which is one UPDATE. They go through
-each way in which an agent or a configuration is replaced, while a check of each has not spoken yet, so
-that nothing but the replacing itself can send an UPDATE. A part of each service is withdrawn in the
-same decision where the way says so, which renders its fragment at once. Where nothing changes for the
-engine either (CALM) no decision corrects what a start has rendered.
+others in the new configuration, which is one UPDATE. They go through each way in which an agent or a
+configuration is replaced, while a check of each has not spoken yet, so that nothing but the replacing
+itself can send an UPDATE. A part of each service is withdrawn in the same decision where the way says
+so, which renders its fragment at once. Where nothing changes for the engine either (CALM) no decision
+corrects what a start has rendered.
 """
 
 import os
@@ -224,6 +224,19 @@ def test_reload_that_withdraws(site):
     """A reload that withdraws a part of each service sends that, and nothing about the other part."""
     for kind in SHED:
         check_way(site, "reload", kinds=KINDS + (kind,), part=True)
+
+
+def test_neighbour(site):
+    """A reload of who has promised, which asks its checks anew, ends no promise."""
+    kinds, agent = KINDS + ("lowered",), site.edges[1].agent
+    prepare(site, kinds, next(turns))
+    begun = time.time()
+    for service in agent.config["services"].values():
+        service["checks"]["gate"] = {"type": "exec", "command": ["/bin/sleep", "3"], "interval": "60s", "timeout": "5s"}
+    agent.reload()
+    agent.wait_status(spoken, what="all has spoken")
+    check(time.time() - begun > 3, "a promise was renewed meanwhile")
+    check(not site.wire.since(begun), "nothing was sent", [str(e) for e in site.wire.since(begun)])
 
 
 def test_usr2(site):

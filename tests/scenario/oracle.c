@@ -692,7 +692,13 @@ static void note_prefix(const struct oracle *o, const struct oracle_service *s,
 	bool came =
 		view->wanted == PREFIX_WANTED_ANNOUNCE && p->last.wanted != PREFIX_WANTED_ANNOUNCE;
 	bool kept = o->stopping && s->keep_on_stop;
+	bool sound = view->reason == PREFIX_REASON_HEALTHY ||
+		     view->reason == PREFIX_REASON_RAMPING || view->reason == PREFIX_REASON_SHED;
 
+	if (view->reason == PREFIX_REASON_FIRST_ROUND)
+		sound = view->wanted == PREFIX_WANTED_ANNOUNCE && p->last.sound;
+	property_require(
+		"E40", view->sound == sound, "%s is %ssound", p->name, sound ? "not " : "");
 	p->last = *view;
 	p->decided = true;
 	if (kept)
