@@ -1,6 +1,7 @@
 #ifndef REDSHANK_CTL_EXPLAIN_PRIVATE_H
 #define REDSHANK_CTL_EXPLAIN_PRIVATE_H
-/* Between explain.c (blocks and tables) and explain_say.c (sentences); nobody else's. */
+/* Between explain.c (blocks and tables), explain_say.c (sentences) and the sentences that the status
+ * has, too (*_say.c); nobody else's. */
 #include <string.h>
 
 #include "agent/base/buffer.h"

@@ -1,6 +1,6 @@
 #ifndef REDSHANK_STATUS_DOCUMENT_PRIVATE_H
 #define REDSHANK_STATUS_DOCUMENT_PRIVATE_H
-/* What the documents of the status socket have in common: document.c and explain.c, nobody else. */
+/* What the documents of the status socket have in common: document*.c and explain.c, nobody else. */
 #include "agent/base/clock.h"
 #include "agent/status/document.h"
 #include "agent/status/json.h"
