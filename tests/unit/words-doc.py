@@ -134,7 +134,7 @@ def check_commands():
 
 
 def check_names():
-    """Metrics, and paths of this tree, that the pages name in backticks."""
+    """Metrics, and paths of this tree, that the pages name in backticks; testing.md names all of tests/."""
     metrics = set(re.findall(r"^\| `(redshank_\w+)` \|", read("docs/metrics.md"), re.M))
     in_bird = set(re.findall(r"\bredshank_\w+", read("bird-templates/redshank.conf")))
     for path in PAGES:
@@ -145,6 +145,11 @@ def check_names():
             if re.fullmatch(r"(?:agent|probes|tests|docs|systemd|bird-templates)/[\w./*-]+", name):
                 if not any(ROOT.glob(name.rstrip("/"))):
                     problems.append(f"{path.name}: no such file: {name}")
+
+
+    for path in sorted((ROOT / "tests").iterdir()):
+        if path.name not in ("CMakeLists.txt", "__pycache__") and f"`tests/{path.name}" not in read("docs/testing.md"):
+            problems.append(f"testing.md: tests/{path.name} is missing")
 
 
 def check_alerts():
