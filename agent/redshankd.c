@@ -24,8 +24,7 @@ static void usage(FILE *to)
 		    "       [--debug]\n"
 		    "Keeps anycast services announced by BIRD exactly while they deserve it.\n"
 		    "\n"
-		    "  -c, --config FILE  configuration (" CONFIG_PATH
-		    "), then conf.d/*.json beside it\n"
+		    "  -c, --config FILE  configuration (" CONFIG_PATH "), and its conf.d\n"
 		    "      --check        validate, print the effective configuration, and exit\n"
 		    "      --units        print the systemd units that it names, and exit\n"
 		    "      --counters     print rules for nft -f that count prefixes, and exit\n"

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """The manual pages: each renders without a warning, mandb finds its name, and nothing that stands
-in a table of its Markdown got lost.
+in a table of its Markdown got lost. What a program's --help lists is in its page, and fits a terminal.
 
 usage: manual.py DOCS BUILT
 """
@@ -50,11 +50,24 @@ def check_page(page):
         problems.append(f"{page}: hardly anything to look for: {wanted}")
 
 
+def check_help(page):
+    name = page.rsplit(".", 1)[0]
+    text = subprocess.run([BUILT.parent / name, "--help"], capture_output=True, text=True, check=True).stdout
+    manual = (DOCS / f"{page}.md").read_text(encoding="utf-8")
+    options = set(re.findall(r"(?<![\w-])--[a-z]+", text))
+    problems.extend(f"{page}: no `{option}`" for option in sorted(options) if not re.search(rf"`[^`\n]*{option}\b", manual))
+    problems.extend(f"{name} --help: wider than 80 columns: {line}" for line in text.splitlines() if len(line) > 80)
+    if len(options) < 5:
+        problems.append(f"{name} --help: hardly any options: {text}")
+
+
 missing = [program for program in ("man", "lexgrog", "groff") if not shutil.which(program)]
 if missing:
     print(f"skip - not installed: {', '.join(missing)}")
     sys.exit(77)
 for name in PAGES:
     check_page(name)
+for name in PAGES[:2]:
+    check_help(name)
 print("\n".join(problems) or f"{len(PAGES)} pages, 0 problems")
 sys.exit(1 if problems else 0)
