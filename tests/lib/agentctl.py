@@ -129,7 +129,7 @@ class Agent:
         if wait:
             self.wait_ready()
 
-    def wait_ready(self, timeout=10.0):
+    def wait_ready(self, timeout=20.0):
         until(self._answers, timeout, lambda: f"the agent of {self.edge.name} answers\n{self.tail()}")
 
     def _answers(self):
@@ -139,7 +139,7 @@ class Agent:
             )
         return self.get("/v1/status")[0] == 200
 
-    def get(self, path, timeout=3.0, method="GET", body=None):
+    def get(self, path, timeout=10.0, method="GET", body=None):
         """(HTTP status, body as bytes) over the status socket. OSError when nobody is there."""
         connection = _UnixHTTP(self.socket, timeout)
         try:
@@ -209,7 +209,7 @@ class Agent:
     def send_signal(self, number):
         self.process.send_signal(number)
 
-    def stop(self, number=signal.SIGTERM, timeout=10.0):
+    def stop(self, number=signal.SIGTERM, timeout=20.0):
         """TERM (or USR2: leave BIRD alone), and the exit status, which must come by itself."""
         self.process.send_signal(number)
         try:

@@ -148,7 +148,7 @@ class Bird:
         if wait:
             self.wait_ready()
 
-    def wait_ready(self, timeout=10.0):
+    def wait_ready(self, timeout=20.0):
         until(self._answers, timeout, lambda: f"the BIRD of {self.host.name} answers\n{self.tail()}")
 
     def _answers(self):

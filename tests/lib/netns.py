@@ -94,7 +94,7 @@ class Process:
     def thaw(self):
         self.signal_group(signal.SIGCONT)
 
-    def wait(self, timeout=10.0):
+    def wait(self, timeout=20.0):
         """The exit status as subprocess gives it: negative when a signal ended it."""
         return self.popen.wait(timeout)
 
@@ -111,7 +111,7 @@ class Process:
         """Neither the process nor a child of it is left, who could hold what the next start wants."""
         return not group_lives(self.pid)
 
-    def stop(self, timeout=10.0):
+    def stop(self, timeout=20.0):
         """TERM, and KILL to all of it past the timeout. The exit status."""
         self.thaw()
         self.send_signal(signal.SIGTERM)
@@ -149,7 +149,7 @@ class Host:
         """Starts a program that stays; see Process. `log` is a name in the host's folder."""
         return Process(self.argv(argv), self.path(log), env=env, cwd=cwd or self.dir)
 
-    def run(self, argv, check=True, timeout=20.0, input=None, env=None):
+    def run(self, argv, check=True, timeout=60.0, input=None, env=None):
         """Runs a program to its end. A CompletedProcess with text in stdout and stderr."""
         done = subprocess.run(
             self.argv(argv), capture_output=True, text=True, timeout=timeout, input=input, env=env, check=False
@@ -242,7 +242,7 @@ class Lab:
         """A veth between two hosts, both ends up."""
         a.ip(f"link add {a_end} type veth peer name {b_end} netns {b.netns}", f"link set {a_end} up")
         b.ip(f"link set {b_end} up")
-        until(lambda: "LOWER_UP" in a.ip(f"link show {a_end}"), 5, f"link {a_end} of {a.name}")
+        until(lambda: "LOWER_UP" in a.ip(f"link show {a_end}"), 20, f"link {a_end} of {a.name}")
 
     def close(self):
         """Ends every process, namespace and file of the lab."""
@@ -250,4 +250,4 @@ class Lab:
             return
         self._guardian.stdin.close()
         self._guardian.stdout.close()
-        self._guardian.wait(20)
+        self._guardian.wait(60)

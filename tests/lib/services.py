@@ -41,12 +41,12 @@ class Service:
 
     def start(self, wait=True):
         if self.process and not self.process.alive():
-            until(self.process.group_is_gone, 5, f"the children of {self.name} {self.pid} are gone")
+            until(self.process.group_is_gone, 20, f"the children of {self.name} {self.pid} are gone")
         self.process = self.host.start(self.argv(), self.name + ".log", cwd=self.dir)
         if wait:
             self.wait_ready()
 
-    def wait_ready(self, timeout=10.0):
+    def wait_ready(self, timeout=20.0):
         until(self._ready, timeout, lambda: f"{self.name} of {self.host.name} answers\n{self.tail()}")
 
     def _ready(self):
@@ -119,7 +119,7 @@ class Nsd(Service):
 
     def answers(self):
         with self.host.inside():
-            return all(client.ask(a, timeout=0.2) == self.host.name for a in self.addresses)
+            return all(client.ask(a, timeout=1) == self.host.name for a in self.addresses)
 
 
 class Nginx(Service):
@@ -150,7 +150,7 @@ class Nginx(Service):
 
     def answers(self):
         with self.host.inside():
-            return all(client.fetch(a, timeout=0.2) == self.host.name for a in self.addresses)
+            return all(client.fetch(a, timeout=1) == self.host.name for a in self.addresses)
 
 
 def listens(host, address, port):
@@ -158,5 +158,5 @@ def listens(host, address, port):
     with host.inside():
         sock = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_STREAM)
     with sock:
-        sock.settimeout(0.5)
+        sock.settimeout(2)
         return sock.connect_ex((address, port)) == 0

@@ -92,7 +92,8 @@ class Shape:
         )
         self.flag = self.edge.path("healthy")
         self.agent = Agent(edge)
-        timing = {"interval": "200ms", "fast_interval": "100ms", "timeout": "200ms", "rise": 1, "fall": 1}
+        # A machine that is stopped for a second makes one outcome bad, and not two.
+        timing = {"interval": "500ms", "fast_interval": "100ms", "timeout": "500ms", "rise": 1, "fall": 2}
         self.agent.config["services"] = {
             "dns": {
                 "prefixes": {p: 100 for p in prefixes},

@@ -160,7 +160,7 @@ class Site:
             thing.wait_ready()
         self.wait_sessions()
 
-    def wait_sessions(self, edges=None, timeout=15.0):
+    def wait_sessions(self, edges=None, timeout=30.0):
         """Until the BGP sessions of these edges (names; default all) are established."""
         names = set(edges or [e.name for e in self.edges])
         wanted = {f"{name}_{family}" for name in names for family in (4, 6)}
@@ -201,7 +201,7 @@ class Site:
         until(holds, timeout, lambda: f"router has {prefix} from {sorted(edges)}, last seen {sorted(last)}")
         return dict(last)
 
-    def wait_announced(self, prefix, edge, timeout=10.0):
+    def wait_announced(self, prefix, edge, timeout=20.0):
         """Until this edge's route is in the router's table, whoever else is; returns it."""
         return until(
             lambda: self.routes(prefix).get(edge), timeout, lambda: f"router has {prefix} from {edge}\n{self.report()}"
@@ -215,7 +215,7 @@ class Site:
         """
         for edge in self.edges:
             if edge.agent.process and edge.agent.process.alive():
-                until(lambda e=edge: not self._behind(e), 10, lambda e=edge: f"{e.name}'s wire: {self._behind(e)}")
+                until(lambda e=edge: not self._behind(e), 20, lambda e=edge: f"{e.name}'s wire: {self._behind(e)}")
         return time.time()
 
     def _behind(self, edge):
