@@ -125,6 +125,23 @@ static void report_order(
 			(unsigned long long)fault->limit_high);
 }
 
+/* Demoted is what the last resort announces: without it there would be nothing. */
+static void warn_demote(struct load *l, const struct path *parent)
+{
+	const struct path path = {.parent = parent, .key = "mode"};
+	size_t n = 0, n_without = 0;
+
+	for (size_t s = 0; s < l->config->n_services; s++)
+		for (size_t i = 0; i < l->config->services[s].n_prefixes; i++) {
+			n++;
+			n_without += !l->config->services[s].prefixes[i].last_resort;
+		}
+	if (l->config->shed->mode == SHED_MODE_DEMOTE && n_without > 0)
+		report_warning(&l->report, &path,
+			"%zu of %zu prefixes have no `last_resort`: shed, they are withdrawn",
+			n_without, n);
+}
+
 void shed_load(struct load *l, json_t *value)
 {
 	const struct path path = {.key = "shed"};
@@ -146,6 +163,7 @@ void shed_load(struct load *l, json_t *value)
 	settings = config_shed_settings(l->config);
 	if (!shed_settings_check(&settings, &fault))
 		report_order(l, &path, value, &fault);
+	warn_demote(l, &path);
 	if (!l->config->neighbours)
 		report_warning(&l->report, &path,
 			"does nothing without `neighbours`: only they can promise the room");

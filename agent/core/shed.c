@@ -484,6 +484,11 @@ uint64_t shed_own_spare(const struct shed *s, struct monotime now)
 
 /* ---- what is shown ---- */
 
+static uint64_t shed_offered(const struct shed *s, struct monotime now)
+{
+	return shed_is_starting(s, now) ? 0 : shed_own_spare(s, now);
+}
+
 void shed_report_own(struct shed *s, struct shed_report *ret, struct shed_report_prefix *prefixes,
 	struct monotime now)
 {
@@ -506,7 +511,7 @@ void shed_report_own(struct shed *s, struct shed_report *ret, struct shed_report
 		.valid = s->own.valid,
 		.capacity = s->own.capacity,
 		.load = s->own.load,
-		.spare = shed_is_starting(s, now) ? 0 : shed_own_spare(s, now),
+		.spare = shed_offered(s, now),
 		.willing = s->settings.receive && s->own.valid && !shed_is_starting(s, now),
 		.want = s->want,
 		.n_sheds = n_sheds,
@@ -617,7 +622,8 @@ void shed_server(const struct shed *s, struct shed_server *ret, struct monotime 
 	*ret = (struct shed_server){
 		.why = s->why,
 		.want = s->want,
-		.spare = shed_own_spare(s, now),
+		.spare = shed_offered(s, now),
+		.valid = s->own.valid,
 		.n_sheds = s->n_sheds,
 		.n_restores = s->n_restores,
 		.n_granted = s->n_granted,

@@ -363,6 +363,7 @@ struct shed_server {
 	enum shed_why why; /* what stands in the way of shedding; OVERLOAD: nothing does */
 	uint32_t want;	   /* as reported */
 	uint64_t spare;	   /* as reported */
+	bool valid;	   /* the utilisation is known */
 	unsigned utilisation_bp;
 	unsigned n_out, n_fresh, n_hot;
 	uint64_t n_sheds, n_restores;  /* since the start */

@@ -49,7 +49,7 @@ void document_put_shed_server(struct document *d)
 	json_open_object(w, "shed");
 	put_settings(w, f->config);
 	json_write_string(w, "why", shed_why_name(s.why));
-	if (s.utilisation_bp > 0)
+	if (s.valid)
 		json_write_number(w, "utilisation", s.utilisation_bp);
 	else
 		json_write_null(w, "utilisation");

@@ -59,6 +59,10 @@ def test_refused(site):
     check(status["shed"]["neighbours_fresh"] == 2 and status["shed"]["out"] == 0, "the server", status["shed"])
     check(shed_of(agent)["out"] is False and shed_of(agent)["floor"] == 1, "the prefix", shed_of(agent))
     check("not out: " in explained(agent), "why it is not out", explained(agent))
+    # Nothing to do is known, too.
+    with open(signal_file(site.edges[2]), "w", encoding="ascii") as f:
+        f.write("0\n")
+    other.wait_status(lambda s: s["shed"]["utilisation"] == 0, what="a load of nothing")
 
 
 def test_waits_for_promises(site):

@@ -121,13 +121,19 @@ START_TEST (what_it_asks_for_it_does_not_promise) {
 END_TEST
 
 START_TEST (newly_started_it_has_no_room_to_promise) {
+	struct shed_server s;
+
 	shed_free(shed);
 	shed = shed_new(now);
 	configure();
 	pass(5000);
+	shed_server(shed, &s, now);
+	ck_assert_uint_eq(s.spare, 0);
 	ck_assert_int_eq(ask(0, 0, 100, 1), SHED_REFUSAL_STARTING);
 	ck_assert_int_eq(ask(0, 0, 0, 1), SHED_REFUSAL_NONE);
 	pass(9000);
+	shed_server(shed, &s, now);
+	ck_assert_uint_eq(s.spare, 22000);
 	ck_assert_int_eq(ask(1, 0, 100, 1), SHED_REFUSAL_NONE);
 }
 END_TEST

@@ -445,6 +445,7 @@ START_TEST (what_is_unknown_is_not_shown_as_load) {
 	struct shed_report report;
 
 	pass(1000);
+	ck_assert(server().valid);
 	ck_assert_uint_eq(server().utilisation_bp, 6000);
 	prefix_load[0] = SHED_AMOUNT_MAX;
 	tell_own();
@@ -456,6 +457,7 @@ START_TEST (what_is_unknown_is_not_shown_as_load) {
 	ck_assert(!report.valid && !report.willing);
 	ck_assert_uint_eq(report.spare, 0);
 	ck_assert_uint_eq(prefixes[1].load_bp, 0);
+	ck_assert(!server().valid);
 	ck_assert_uint_eq(server().utilisation_bp, 0);
 	ck_assert_uint_eq(server().spare, 0);
 	settings.receive = false;
