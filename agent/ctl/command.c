@@ -341,7 +341,8 @@ static void print_help(FILE *out)
 		"  --help, --version\n"
 		"\n"
 		"Exit codes: 0 done, 1 refused or unknown, 2 usage, 3 no agent. With "
-		"--plugin:\n0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN. More in redshankctl(1).\n",
+		"--plugin:\n0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN. More in redshankctl(1).\n"
+		"docs/NAME.md is /usr/share/doc/redshank/NAME.md.\n",
 		out);
 }
 

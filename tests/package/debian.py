@@ -6,6 +6,7 @@ package brings. REDSHANK_DEB is the package and REDSHANK_TREE the tree; tests/ru
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import time
@@ -98,6 +99,10 @@ def test_install(site):
     check(site.shell("test -e /etc/polkit-1/rules.d/50-redshank.rules || echo none") == "none", "polkit is told nothing")
     check("redshank" in site.shell("cat /usr/share/redshank/polkit/50-redshank.rules"), "an example of a rule")
     site.machine.run(["man", "-w", "redshankd", "redshankctl", "redshank.json"])
+    named = set(re.findall(r"docs/([\w-]+\.md)", site.shell("cat /usr/lib/systemd/catalog/redshank.catalog")))
+    check("bird-beside.md" in named, "messages name pages", named)
+    missing = [page for page in named if site.shell(f"test -s /usr/share/doc/redshank/{page} || echo none")]
+    check(not missing, "the pages that messages name are installed", missing)
     check(site.shell("dpkg -V redshank") == "", "every file is as it was packed", site.shell("dpkg -V redshank"))
     done = site.machine.run(["systemd-analyze", "verify", "redshank.service"], check=False)
     check(done.returncode == 0 and not done.stderr, "systemd-analyze verify is silent", done.stderr)

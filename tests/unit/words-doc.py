@@ -147,6 +147,10 @@ def check_names():
                     problems.append(f"{path.name}: no such file: {name}")
 
 
+    for path in TOLD:
+        for page in re.findall(r"\bdocs/([\w-]+(?:\.\w+)*\.md)\b", path.read_text(encoding="utf-8")):
+            if page != "NAME.md" and not (ROOT / "docs" / page).exists():
+                problems.append(f"{path.relative_to(ROOT)}: no such page: docs/{page}")
     for path in sorted((ROOT / "tests").iterdir()):
         if path.name not in ("CMakeLists.txt", "__pycache__") and f"`tests/{path.name}" not in read("docs/testing.md"):
             problems.append(f"testing.md: tests/{path.name} is missing")
