@@ -63,6 +63,29 @@ static const struct shed_row *row_of(const char *why)
 	return NULL; /* `new`, or of a newer agent */
 }
 
+/* Why a neighbour does not promise: "edge3 refused (no_room): it has too little room". */
+static const struct {
+	const char *word, *text;
+} refusals[] = {
+	{"not_announced", "it does not announce it healthily itself"},
+	{"leaving", "it is drained, or stops"},
+	{"shedding", "it sheds it, too"},
+	{"hot", "it is overloaded"},
+	{"no_room", "it has too little room"},
+	{"unwilling", "it receives nothing, or does not know its load"},
+	{"starting", "it has just started"},
+	{"full", "it promises as much as it can count"},
+	{"stale", "the request came late"},
+};
+
+static void say_refusal(struct buffer *b, const char *word)
+{
+	say(b, " refused (%s)", word);
+	for (size_t i = 0; i < ELEMENTSOF(refusals); i++)
+		if (strcmp(refusals[i].word, word) == 0)
+			say(b, ": %s", refusals[i].text);
+}
+
 static void say_per_cent(struct buffer *b, long long bp)
 {
 	say(b, "%lld.%lld %%", bp / 100, bp % 100 / 10);
@@ -140,7 +163,8 @@ static void say_numbers(
 
 /* ---- promises ---- */
 
-/* Those that we hold, or those that we gave: "edge2 (7.9s), edge3 refused: no_room". How many. */
+/* Those that we hold, or those that we gave: "edge2 (for 7.9s more), edge3 has not answered". How
+ * many. */
 static size_t say_promises(
 	const struct explain *e, struct buffer *b, const json_t *shed, bool given)
 {
@@ -159,7 +183,7 @@ static size_t say_promises(
 			explain_say_span(b, at - e->now_ms);
 			say(b, " more)");
 		} else if (explain_text(p, "refused")[0]) {
-			say(b, " refused: %s", explain_text(p, "refused"));
+			say_refusal(b, explain_text(p, "refused"));
 		} else {
 			say(b, " has not answered");
 		}

@@ -94,7 +94,7 @@ START_TEST (why_it_is_in_or_out) {
 		{SERVER("cool"), IN("asking", ASKED),
 			"neighbours are being asked. Promises (its floor is 2): edge2 (for 8.0s "
 			"more), "
-			"edge3 refused: no_room, edge4 has not answered."},
+			"edge3 refused (no_room): it has too little room, edge4 has not answered."},
 		/* An operator's word does not wait for load, but for promises. */
 		{SERVER("cool"),
 			IN("starting", ", \"word\": {\"word\": \"shed\", \"who\": \"root\", "

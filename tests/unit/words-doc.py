@@ -69,7 +69,8 @@ FAMILIES = {
     ),
     "why a promise is refused": (
         said("agent/core/shed_words.c", "shed_refusal_names[", end="};") - {"granted"}, (
-            ("shedding.md", "==", rows("docs/shedding.md", "| refused | why the neighbour does not promise |\n")),),
+            ("shedding.md", "==", rows("docs/shedding.md", "| refused | why the neighbour does not promise |\n")),
+            ("explain", "==", said("agent/ctl/shed_say.c", "} refusals[] = {", r'\{"(\w+)"', "};"))),
     ),
     "states of repair": (
         said("agent/core/repair.c", "repair_state_name(", r'return "(\w+)"'), (
