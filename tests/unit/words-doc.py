@@ -97,6 +97,12 @@ FAMILIES = {
         said("agent/bird/advise_judge.c", "#include", r'judge_find\(v, "(\w+)"', "\f"), (
             ("bird-beside.md", "==", rows("docs/bird-beside.md", "| code | what is so |")),),
     ),
+    "variables of hooks": (
+        said("agent/hooks.c", "entry_add(", r'entry_add\(e, "(REDSHANK_\w+)"', "\f")
+        | said("probes/child.c", "#define MARK", r'"(REDSHANK_\w+)="', "\n")
+        | said("probes/child.c", "static", r'"([A-Z]+)=[^"]*",', "\f"), (
+            ("hooks.md", "==", rows("docs/hooks.md", "| variable | |\n")),),
+    ),
     "commands": (
         said("agent/ctl/command.c", "struct command commands[] = {", r'\{"([\w-]+)"', "};"), (
             ("redshankctl(1)", "==", set(re.findall(r"^`([\w-]+)[^\n]*`(?=\n:)",
