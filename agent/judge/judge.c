@@ -238,8 +238,11 @@ void judge_service_say(
 	case JUDGE_PREFIX_WELL:
 		break;
 	}
-	if (!why[0] && judge_service_level(service, bird) != JUDGE_GOOD)
-		(void)buffer_printf(out, "is healthy, but a check is down");
+	json_object_foreach (json_object_get(service, "checks"), name, item)
+		if (!why[0] && judge_check_level(service, item) != JUDGE_GOOD) {
+			(void)buffer_printf(out, "is healthy, but check %.32s is down", name);
+			return;
+		}
 }
 
 /* ---- BIRD and the agent ---- */

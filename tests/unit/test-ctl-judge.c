@@ -25,7 +25,7 @@ static const struct row {
 } rows[] = {
 	{"", UP, "healthy", WELL, "up", JUDGE_GOOD, "All is well: 1 service, 1 of 1 prefixes"},
 	/* the service */
-	{"", UP, "healthy", WELL, "down", JUDGE_LOOK, "dns is healthy, but a check is down"},
+	{"", UP, "healthy", WELL, "down", JUDGE_LOOK, "dns is healthy, but check c is down"},
 	{"", UP, "undecided", GONE ",'reason':'first_round'", "pending", JUDGE_LOOK,
 		"dns is not decided yet"},
 	{"", UP, "unhealthy", GONE ",'reason':'unhealthy'", "down", JUDGE_TROUBLE,
