@@ -74,7 +74,7 @@ static int status_failed(
 
 	if (!options->plugin)
 		return complain(code, "%s", text);
-	escaped = text_escape(text);
+	escaped = plugin_escape(text);
 	(void)printf("REDSHANK UNKNOWN - %s\n", escaped);
 	return COMMAND_NO_AGENT;
 }

@@ -40,14 +40,14 @@ static void say(struct follow *f, const char *format, ...)
 	va_start(ap, format);
 	(void)vsnprintf(text, sizeof(text), format, ap);
 	va_end(ap);
+	escaped = text_escape(text);
 	if (f->options->json) {
-		json_auto_t *line = json_pack("{s:s%}", "error", text, strlen(text));
+		json_auto_t *line = json_pack("{s:s}", "error", escaped);
 
 		(void)(line && text_put_json(f->out, line, JSON_COMPACT) &&
 			fputc('\n', f->out) >= 0 && fflush(f->out) == 0);
 		return;
 	}
-	escaped = text_escape(text);
 	(void)fprintf(f->err, "redshankctl: %s\n", escaped);
 }
 

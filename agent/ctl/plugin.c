@@ -139,7 +139,15 @@ static void put_performance(FILE *out, const struct plugin *p)
 		(void)fprintf(out, "announced=%u exported=%u\n", p->announced, p->exported);
 }
 
-/* '|' starts the performance data: it may not stand in the text. */
+char *plugin_escape(const char *text)
+{
+	char *escaped = text_escape(text);
+
+	for (char *bar = escaped; (bar = strchr(bar, '|')) != NULL;)
+		*bar = '/';
+	return escaped;
+}
+
 static void put_line(FILE *out, const struct plugin *p)
 {
 	static const char *const words[] = {"OK", "WARNING", "CRITICAL"};
@@ -158,9 +166,7 @@ static void put_line(FILE *out, const struct plugin *p)
 	else
 		(void)buffer_printf(
 			&line, "%u of %u prefixes announced", p->announced, p->prefixes);
-	escaped = text_escape(buffer_string(&line));
-	for (char *bar = escaped; (bar = strchr(bar, '|')) != NULL;)
-		*bar = '/';
+	escaped = plugin_escape(buffer_string(&line));
 	(void)fprintf(out, "%s | ", escaped);
 	put_performance(out, p);
 }

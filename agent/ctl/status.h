@@ -47,6 +47,8 @@ void status_add_outcomes(struct text_table *t, const json_t *check, size_t most)
  * code 0 to 3. redshankctl(1) says what makes which.
  */
 int status_plugin(FILE *out, const json_t *document);
+/* Text for such a line, for the caller to free: '|' would begin the performance data. */
+char *plugin_escape(const char *text);
 
 /* A line about the service's repair, where it has one and something is going on, or `always`.
  * `now_ms`: of the document. repair_say.c. */

@@ -165,6 +165,11 @@ def test_without_a_terminal(site):
         finally:
             live.terminate()
     check(all(line["services"]["web"]["health"] == "healthy" for line in lines), "documents", lines)
+    with subprocess.Popen([program[0], "--socket", b"/none/\xff", "--json", "top"], stdout=subprocess.PIPE, text=True) as live:
+        try:
+            check("no agent at /none/\\xff" in json.loads(live.stdout.readline())["error"], "an error a line, whatever its bytes")
+        finally:
+            live.terminate()
     with Screen([*program[:2], "/nonexistent/status.sock", "top"]) as screen:
         check(screen.wait() == 3 and b"no agent at /nonexistent/status.sock" in screen.raw, "no agent", screen.raw)
         check(b"\x1b[" not in screen.raw, "and the screen was left alone", screen.raw)

@@ -177,6 +177,27 @@ START_TEST (no_agent_says_why_and_what_to_try) {
 }
 END_TEST
 
+/* Words of a command line, and what an agent says, may hold anything. */
+START_TEST (words_of_any_bytes) {
+	static const char *const lines[] = {"status", "explain dns", "events", "check-now"};
+
+	for (size_t i = 0; i < ELEMENTSOF(lines); i++) {
+		char line[128];
+
+		(void)snprintf(line, sizeof(line), "--json --socket /none/\xff %s", lines[i]);
+		ck_assert_int_eq(run(line), 3);
+		ck_assert_msg(strstr(out, "\"error\"") && strstr(out, "/none/\\\\xff"), "%s: %s",
+			line, out);
+		ck_assert_str_eq(err, "");
+	}
+	begin("HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n" BODY);
+	ck_assert_int_eq(run("status f|p --plugin"), 3);
+	ck_assert_has(out, "REDSHANK UNKNOWN - ");
+	ck_assert_msg(!strchr(out, '|'), "performance data begins there: %s", out);
+	end();
+}
+END_TEST
+
 START_TEST (a_silent_agent_is_not_waited_for) {
 	struct monotime start = clock_monotime();
 	uint64_t took_us;
@@ -431,6 +452,7 @@ int main(void)
 	tcase_add_test(tests, good_answers);
 	tcase_add_test(tests, answers_that_are_none);
 	tcase_add_test(tests, no_agent_says_why_and_what_to_try);
+	tcase_add_test(tests, words_of_any_bytes);
 	tcase_add_test(tests, a_silent_agent_is_not_waited_for);
 	tcase_add_test(tests, no_proxy_is_asked);
 	tcase_add_test(tests, explain_asks_and_exits);
