@@ -230,7 +230,8 @@ void judge_service_say(
 				out, "has withdrawn prefixes: %s", judge_text(prefix, "reason"));
 		return;
 	case JUDGE_PREFIX_DEMOTED:
-		(void)buffer_printf(out, "%s", why[0] ? "" : "is demoted");
+		if (!why[0])
+			(void)buffer_printf(out, "is demoted: %s", judge_text(prefix, "reason"));
 		return;
 	case JUDGE_PREFIX_DRAINED:
 	case JUDGE_PREFIX_UNDECIDED:
