@@ -32,7 +32,10 @@ def nemesis(cell):
 def main():
     rows = list(claims.rows(PAGE))
     named = {name for cells in rows for name in nemesis(cells[-1])}
-    problems.extend(claims.missing(ROOT, PAGE, registered()))
+    programs = registered()
+    problems.extend(claims.missing(ROOT, PAGE, programs))
+    problems.extend(f"{name}: a test of faults that the page does not name" for name in programs
+                    if name.startswith("fault-") and name != "fault-nemesis" and f"`{name}`" not in PAGE)
     problems.extend(f"{name}: no fault of tests/lib/faults.py" for name in sorted(named - set(FAULTS)))
     problems.extend(f"{name}: a fault that the page does not name" for name in sorted(set(FAULTS) - named))
     for cells in rows:
