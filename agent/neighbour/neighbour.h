@@ -51,7 +51,7 @@ const char *neighbours_name(const struct neighbours *n, size_t member);
 uint64_t neighbours_boot(const struct neighbours *n);
 
 /* What neighbours get when they ask; `node`, `site` and `boot` are filled in. 0, -E2BIG, -ENOMEM:
- * they get the one before, which ages. */
+ * they get the one before, and soon none: one that is not renewed for three seconds is not told. */
 int neighbours_publish(struct neighbours *n, struct message_report *own);
 /* Where BIRD shows that other servers are (apply_next_hops()): there those members are asked whose
  * address is "bird". Copied; the same again costs nothing. */

@@ -46,6 +46,7 @@
 #define REQUEST_MS 5000 /* from the headers to the last byte of the answer */
 #define IDLE_MS 30000	/* between two requests, headers of the second included */
 #define ANSWER_MS 2000	/* that the agent has to answer a request for a grant */
+#define REPORT_MS 3000	/* after which a report that the agent has not renewed is none */
 #define REST_MS 1000	/* of a listener whose accept failed */
 #define ACCURACY_US 1000
 #define NOBODY SIZE_MAX
@@ -55,6 +56,7 @@ struct text {
 	unsigned references;
 	size_t n;
 	char *data;
+	struct monotime since;
 };
 
 struct exchange;
@@ -142,7 +144,8 @@ void server_publish(struct server *s, char *text, size_t n)
 	struct text *t = text ? calloc(1, sizeof(*t)) : NULL;
 
 	if (t)
-		*t = (struct text){.references = 1, .n = n, .data = text};
+		*t = (struct text){
+			.references = 1, .n = n, .data = text, .since = clock_monotime()};
 	else
 		free(text);
 	text_unref(s->report);
@@ -195,6 +198,10 @@ static enum MHD_Result answer_report(struct server *s, struct MHD_Connection *mh
 	if (!s->report)
 		return answer_error(
 			s, mhd, MHD_HTTP_SERVICE_UNAVAILABLE, NULL, "nothing to report yet");
+	/* Who asks takes it for as old as the question. */
+	if (monotime_reached(monotime_add_ms(s->report->since, REPORT_MS), clock_monotime()))
+		return answer_error(s, mhd, MHD_HTTP_SERVICE_UNAVAILABLE, NULL,
+			"the agent hangs: it has not reported for seconds");
 	response = MHD_create_response_from_buffer_with_free_callback_cls(
 		s->report->n, s->report->data, text_unref, s->report);
 	if (!response)

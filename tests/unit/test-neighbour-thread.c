@@ -59,6 +59,58 @@ static void on_wake(void *userdata)
 	*(bool *)userdata = true;
 }
 
+/* The status of the answer to a question for the report; 0: none. A moment later, since strangers
+ * may ask only so often. */
+static int report_status(sd_event *event)
+{
+	static const char text[] = "GET /v1/report HTTP/1.1\r\nHost: edge1\r\n\r\n";
+	_cleanup_close_ int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	char got[512] = "";
+	int status = 0;
+
+	LOOP_FOR(event, 100);
+	ck_assert_int_eq(connect(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+	ck_assert_int_eq(send(fd, text, strlen(text), 0), (ssize_t)strlen(text));
+	if (recv(fd, got, sizeof(got) - 1, 0) > 0)
+		ck_assert_int_eq(sscanf(got, "HTTP/1.1 %d", &status), 1);
+	return status;
+}
+
+static void publish(struct thread *thread)
+{
+	struct thread_orders *orders = thread_orders(thread);
+
+	free(orders->report);
+	orders->report = strdup("{}\n");
+	orders->report_length = 3;
+	thread_send(thread);
+}
+
+/* The thread lives on where the agent's loop hangs: what it said then is not told as of now. */
+START_TEST (an_agent_that_hangs_reports_nothing) {
+	struct thread_orders *orders;
+	struct error error = {""};
+	struct thread *thread;
+	bool woken = false;
+	struct pins *pins;
+	sd_event *event;
+
+	ck_assert_int_ge(sd_event_new(&event), 0);
+	ck_assert_int_eq(pins_new(&pins, &config, "edge1", &error), 0);
+	ck_assert_int_eq(thread_new(&thread, event, listening(), on_wake, &woken), 0);
+	orders = thread_orders(thread);
+	orders->pins = pins;
+	thread_send(thread);
+	publish(thread);
+	ck_assert(LOOP_UNTIL(event, report_status(event) == 200, 10000));
+	ck_assert(LOOP_UNTIL(event, report_status(event) == 503, 10000));
+	publish(thread);
+	ck_assert(LOOP_UNTIL(event, report_status(event) == 200, 10000));
+	thread_free(thread);
+	sd_event_unref(event);
+}
+END_TEST
+
 START_TEST (counts_that_never_fall) {
 	_cleanup_close_ int caller = -1;
 	struct thread_orders *orders;
@@ -95,6 +147,8 @@ int main(void)
 	int failed;
 
 	tcase_add_test(t, counts_that_never_fall);
+	tcase_add_test(t, an_agent_that_hangs_reports_nothing);
+	tcase_set_timeout(t, 40);
 	suite_add_tcase(s, t);
 	runner = srunner_create(s);
 	srunner_run_all(runner, CK_NORMAL);
