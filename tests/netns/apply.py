@@ -130,7 +130,7 @@ def test_own_table(site):
     edge.bird.write_config(own)
     begun = time.time()
     edge.bird.configure()  # another table restarts the session
-    site.wire.wait_announce("edge1", DNS, since=begun)
+    site.wire.wait_announce("edge1", DNS, since=begun, timeout=30)
     edge.agent.wait_prefix(DNS, announced=True, exported=1)
     begun = edge.nsd.kill()
     site.wire.wait_withdraw("edge1", DNS, since=begun)

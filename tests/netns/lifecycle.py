@@ -153,6 +153,7 @@ def test_away_service_returns(site):
 
 def all_anew(site, since):
     """A BIRD that was away since then announces all of it again, which the router's table does not tell from before."""
+    site.wait_sessions()
     for prefix in ALL:
         site.wire.wait_announce("edge1", prefix, since=since, timeout=30)
 
