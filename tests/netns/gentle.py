@@ -133,9 +133,9 @@ def test_reported_weight(site):
 
     agent.wait_prefix(DNS, reason="ramping", announced=True)
     site.wire.wait_announce("edge1", DNS, med=500)
-    eventually(lambda: reported() == ("healthy", 500), 5, lambda: reported(), every=0.2)
+    eventually(lambda: reported() == ("healthy", 500), 20, lambda: reported(), every=0.2)
     ctl(agent, "weight", DNS, "7")
-    eventually(lambda: reported() == ("healthy", 7), 5, lambda: reported(), every=0.2)
+    eventually(lambda: reported() == ("healthy", 7), 20, lambda: reported(), every=0.2)
     plain = edge.bird.config
     edge.bird.write_config(plain + "\nnonsense;\n")
     try:
@@ -216,6 +216,7 @@ def test_start_spread(site):
     """Where nothing was announced, a start waits for a random part of the spread; a restart does not."""
     spread, held = 3.0, False
     for _ in range(12):  # a part that is shorter than the checks' first round shows nothing: one in seven at least
+        before = time.time()
         agent = fresh(site, wait=False, defaults={**agentctl.DEFAULTS, "start_spread": "3s"})
         began = time.time()
         agent.wait_status(
@@ -225,7 +226,7 @@ def test_start_spread(site):
         if prefix["reason"] == "first_round":
             held = True
             check({"spread", "announce"} & {step["what"] for step in prefix["next"]}, "why is told", prefix["next"])
-        came = [site.wire.wait_announce("edge1", prefix, since=began).time for prefix in (DNS, DNS6, WEB)]
+        came = [site.wire.wait_announce("edge1", prefix, since=before).time for prefix in (DNS, DNS6, WEB)]
         check(max(came) - began < spread + 2 + PULSE.withheld(began), "it comes when the delay is over, at the latest", came, began)
         if held:
             check(0 < min(came) - healthy and max(came) - min(came) < 0.5 + PULSE.withheld(healthy), "all together, behind it", came, healthy)
