@@ -5,8 +5,15 @@
 
 #include "agent/base/clock.h"
 
-/* True as soon as `expression` is; false when it is not within `ms`. */
-#define LOOP_UNTIL(event, expression, ms)                                                      \
+/* A machine that runs other things, or valgrind, may take so many times as long as this one alone.
+ */
+#define LOOP_PATIENCE 10
+
+/* True as soon as `expression` is; false when it is not within LOOP_PATIENCE times `ms`, which is
+ * long enough where the machine is not busy. */
+#define LOOP_UNTIL(event, expression, ms) LOOP_WITHIN((event), (expression), (ms)*LOOP_PATIENCE)
+
+#define LOOP_WITHIN(event, expression, ms)                                                     \
 	({                                                                                     \
 		struct monotime until_ = monotime_add_ms(clock_monotime(), (ms));              \
 		bool true_;                                                                    \
@@ -16,6 +23,6 @@
 	})
 
 /* Runs the loop for `ms`, for what must not happen. */
-#define LOOP_FOR(event, ms) ((void)LOOP_UNTIL((event), false, (ms)))
+#define LOOP_FOR(event, ms) ((void)LOOP_WITHIN((event), false, (ms)))
 
 #endif

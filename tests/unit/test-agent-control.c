@@ -287,9 +287,9 @@ START_TEST (the_others) {
 END_TEST
 
 START_TEST (what_ends_by_itself) {
-	(void)ask("drain", "{\"name\": \"web\", \"for\": \"30ms\"}");
-	(void)ask("freeze", "{\"for\": \"60ms\"}");
-	(void)ask("announce", "{\"name\": \"dns\", \"for\": \"90ms\"}");
+	(void)ask("drain", "{\"name\": \"web\", \"for\": \"1s\"}");
+	(void)ask("freeze", "{\"for\": \"1100ms\"}");
+	(void)ask("announce", "{\"name\": \"dns\", \"for\": \"1200ms\"}");
 	(void)ask("weight", "{\"name\": \"192.0.2.53\", \"weight\": 7}");
 	ck_assert_uint_eq(words()->n, 4);
 	ck_assert(LOOP_UNTIL(event, words()->n == 1, 5000));

@@ -229,10 +229,13 @@ END_TEST
 /* A hook's helper is its own, however many others end meanwhile, and dies with it. */
 START_TEST (a_helper_lives_as_long_as_its_own_hook) {
 	const struct event_fields fields = {.service = "dns"};
+	char path[128];
 	int helper;
 
-	begin("\"slow\": {\"command\": [\"/bin/sh\", \"-c\", \"(setsid sh -c 'sleep 0.4; "
-	      "echo $$ >%1$s/helper; exec sleep 600' &); until test -s %1$s/helper; "
+	begin("\"slow\": {\"command\": [\"/bin/sh\", \"-c\", \"(setsid sh -c 'until test -e "
+	      "%1$s/go; "
+	      "do sleep 0.02; done; echo $$ >%1$s/helper; exec sleep 600' &); until test -s "
+	      "%1$s/helper; "
 	      "do sleep 0.02; done\"]}, "
 	      "\"quick\": {\"command\": [\"/bin/sleep\", \"0.02\"], \"on\": [\"prefix\"]}");
 	tell("unhealthy");
@@ -240,6 +243,8 @@ START_TEST (a_helper_lives_as_long_as_its_own_hook) {
 		hooks_tell(hooks, 0, EVENT_PREFIX, &fields);
 	ck_assert(LOOP_UNTIL(event, n(HOOKS_DONE) >= 5, 5000));
 	ck_assert_str_eq(read_file("helper"), "");
+	(void)snprintf(path, sizeof(path), "%s/go", folder);
+	ck_assert_int_eq(mkdir(path, 0700), 0);
 	ck_assert(LOOP_UNTIL(event, n(HOOKS_DONE) == 61, 9000));
 	helper = (int)strtol(read_file("helper"), NULL, 10);
 	ck_assert_int_gt(helper, 1);

@@ -88,14 +88,14 @@ END_TEST
 
 /* ---- reconfiguring ---- */
 
-/* Twelve services change within 100 ms while each configure takes BIRD half a second: two suffice,
+/* Twelve services change within 100 ms while each configure takes BIRD two seconds: two suffice,
  * never two at a time, and the last one sees all twelve. (Case A02) */
 START_TEST (test_many_changes_two_configures) {
 	unsigned before;
 
 	begin(12);
 	before = bird.n_configure;
-	bird.busy_ms = 500;
+	bird.busy_ms = 2000;
 	for (size_t i = 0; i < 12; i++) {
 		prefixes[i][0].announced_weight = 200;
 		ck_assert_int_eq(apply_configure(apply, &config), 0);

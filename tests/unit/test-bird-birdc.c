@@ -17,7 +17,7 @@
 #include "agent/base/clock.h"
 #include "agent/bird/client.h"
 
-#define PATIENCE_MS 5000
+#define PATIENCE_MS 30000
 
 static char folder[64], path[96], original_path[4096];
 static pid_t bird = -1;
@@ -373,7 +373,7 @@ START_TEST (deadline) {
 	ck_assert_int_eq(client_send(t.client, 100, on_reply, (void *)"b", "b"), 0);
 	until(&t.lost, 1);
 	ck_assert_uint_ge(now_ms() - began, 100);
-	ck_assert_uint_lt(now_ms() - began, 1500);
+	ck_assert_uint_lt(now_ms() - began, 15000);
 	assert_lost(-ETIMEDOUT, "no reply to `a` within 100 ms");
 	ck_assert_str_eq(buffer_string(&t.log), "greeted 2.0.12\na ! -110\nb ! -110\n");
 	ck_assert_int_eq(waitpid(-1, NULL, WNOHANG), -1);

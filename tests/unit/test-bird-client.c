@@ -17,7 +17,7 @@
 #include "agent/bird/client.h"
 
 #define GREETING "0001 BIRD 2.0.12 ready.\n"
-#define PATIENCE_MS 5000
+#define PATIENCE_MS 30000
 
 /* What to do to the client inside a callback. */
 enum act {
@@ -268,7 +268,7 @@ START_TEST (greeting_never_comes) {
 	until(&t.lost, 1);
 	assert_lost(-ETIMEDOUT, "no greeting within 2000 ms");
 	ck_assert_uint_ge(now_ms() - began, CLIENT_DEADLINE_MS);
-	ck_assert_uint_lt(now_ms() - began, CLIENT_DEADLINE_MS + 500);
+	ck_assert_uint_lt(now_ms() - began, CLIENT_DEADLINE_MS + 5000);
 }
 END_TEST
 
@@ -509,7 +509,7 @@ START_TEST (silence) {
 	SEND("b", 0);
 	until(&t.lost, 1);
 	ck_assert_uint_ge(now_ms() - began, 60);
-	ck_assert_uint_lt(now_ms() - began, 500);
+	ck_assert_uint_lt(now_ms() - began, 5000);
 	assert_lost(-ETIMEDOUT, "no reply to `a` within 60 ms");
 	assert_log("a ! -110\nb ! -110\nlost -110\n");
 	ck_assert_uint_eq(client_waiting(t.client), 0);
@@ -520,15 +520,15 @@ START_TEST (dripping) {
 	uint64_t began;
 
 	connect_and_greet();
-	SEND("a", 100);
 	began = now_ms();
+	SEND("a", 100);
 	while (!t.lost) {
-		ck_assert_uint_lt(now_ms() - began, 1000);
+		ck_assert_uint_lt(now_ms() - began, 10000);
 		(void)send(t.peer, "0002-x\n", 7, MSG_NOSIGNAL);
 		ck_assert_int_ge(sd_event_run(t.event, 10000), 0);
 		(void)poll(NULL, 0, 5);
 	}
-	ck_assert_uint_ge(now_ms() - began, 95);
+	ck_assert_uint_ge(now_ms() - began, 99);
 	assert_lost(-ETIMEDOUT, "no reply to `a`");
 }
 END_TEST
@@ -549,7 +549,7 @@ START_TEST (time_begins_at_the_head) {
 	ck_assert_uint_eq(t.lost, 0);
 	until(&t.lost, 1);
 	ck_assert_uint_ge(now_ms() - answered, 150);
-	ck_assert_uint_lt(now_ms() - answered, 1000);
+	ck_assert_uint_lt(now_ms() - answered, 10000);
 	assert_lost(-ETIMEDOUT, "no reply to `b` within 150 ms");
 }
 END_TEST
@@ -587,8 +587,8 @@ START_TEST (all_stood_still) {
 	uint64_t began;
 
 	connect_and_greet();
-	SEND("a", 150);
-	(void)poll(NULL, 0, 400);
+	SEND("a", 1000);
+	(void)poll(NULL, 0, 2100);
 	for (uint64_t end = now_ms() + 50; now_ms() < end;)
 		ck_assert_int_ge(sd_event_run(t.event, 10000), 0);
 	ck_assert_uint_eq(t.lost, 0);
@@ -600,7 +600,7 @@ START_TEST (all_stood_still) {
 	began = now_ms();
 	until(&t.lost, 1);
 	ck_assert_uint_ge(now_ms() - began, 140);
-	ck_assert_uint_lt(now_ms() - began, 500);
+	ck_assert_uint_lt(now_ms() - began, 5000);
 }
 END_TEST
 
@@ -639,7 +639,7 @@ START_TEST (closed_while_idle) {
 	t.peer = -1;
 	began = now_ms();
 	until(&t.lost, 1);
-	ck_assert_uint_lt(now_ms() - began, 100);
+	ck_assert_uint_lt(now_ms() - began, CLIENT_DEADLINE_MS);
 	assert_lost(-ECONNRESET, "closed by BIRD");
 }
 END_TEST

