@@ -12,12 +12,14 @@ from lib.case import script
 from lib.chance import chance
 from lib.nemesis import CONVERGENCE, SERVICES, World
 from lib.promise import Ledger, Span, judge
+from lib.pulse import Pulse
 from lib.wait import TimedOut, until
 from lib.wire import ANNOUNCE, WITHDRAW, normal
 
 SAMPLE = 16
 FREE = 3  # repairs of a file that an agent makes at once; more in a minute, and it takes its time
 CUT = "dns"
+PULSE = Pulse()
 OTHERS = {normal(prefix) for name, prefixes in SERVICES.items() if name != CUT for prefix in prefixes}
 
 
@@ -33,7 +35,7 @@ def fresh(world):
     process.send_signal(signal.SIGUSR2)
     until(lambda: not process.alive(), 10, "the agent has gone")
     world.wait_agent()
-    world.converged(CONVERGENCE)
+    world.converged(CONVERGENCE + 10)
 
 
 def cut(world, path, n, whole):
@@ -45,13 +47,17 @@ def cut(world, path, n, whole):
     world.birdc("configure")
     hand.end = time.time()
     try:
-        until(lambda: read(path) == whole, CONVERGENCE, "the fragment is whole again")
-        world.converged(CONVERGENCE)
+        until(lambda: read(path) == whole, CONVERGENCE + 10, "the fragment is whole again")
+        world.converged(CONVERGENCE + 10)
     except TimedOut as e:
         return [str(e)]
+    withheld = PULSE.withheld(begun)
+    late = time.time() - hand.end - withheld
     events = world.site.wire.since(begun, edge="edge1", kinds=None)
     moved = [str(e) for e in events if e.kind in (ANNOUNCE, WITHDRAW) and e.prefix in OTHERS]
-    broken = judge(world.ledger, events, begun) + world.unexpected + world.site.problems() + moved
+    broken = judge(world.ledger, events, begun, withheld=withheld) + world.unexpected + world.site.problems() + moved
+    if late > 2 * CONVERGENCE:
+        broken.append(f"converged only after {late:.1f} s")
     world.unexpected = []
     return broken
 

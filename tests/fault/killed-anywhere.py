@@ -12,12 +12,14 @@ from lib.case import script
 from lib.chance import chance
 from lib.nemesis import CONVERGENCE, SERVICES, World
 from lib.promise import DEAD, Ledger, Span, judge
+from lib.pulse import Pulse
 from lib.wait import TimedOut, until
 from lib.wire import ANNOUNCE, WITHDRAW, normal
 
 CALLS = "%file,%desc,%network"
 SAMPLE = 8
 MOST = 400  # calls; a path that has more is not understood
+PULSE = Pulse()
 PAST = 10  # this many numbers in a row to which the path did not come: there are no more
 
 
@@ -33,7 +35,7 @@ def watch(world, n, act, done):
     life = world.agent.process
     strace = kill_at(world, n)
     act()
-    until(lambda: not life.alive() or done(), 10, "the agent was killed, or has done its work")
+    until(lambda: not life.alive() or done(), 20, "the agent was killed, or has done its work")
     world.end_strace(strace)  # until then it may still be killed, and then die a little later:
     world.wait_agent()  # only one that answers now has survived
     survived = life.alive()
@@ -62,8 +64,9 @@ def attempt(world, path, n):
     killed, own = PATHS[path](world, n)
     took = world.converged(CONVERGENCE + 10)
     events = world.site.wire.since(begun, edge="edge1", kinds=None)
-    broken = own(events) if own else judge(world.ledger, events, begun)
-    if took > CONVERGENCE:
+    withheld = PULSE.withheld(begun)
+    broken = own(events) if own else judge(world.ledger, events, begun, withheld=withheld)
+    if took > CONVERGENCE + withheld:
         broken.append(f"converged only after {took:.1f} s")
     broken += world.unexpected + world.site.problems()
     world.unexpected = []
@@ -96,7 +99,7 @@ def withdrawal(world, n):
 
 def comes_back(world, n):
     die(world)
-    until(lambda: withdrawn(world), 10, "withdrawn")
+    until(lambda: withdrawn(world), 20, "withdrawn")
     return watch(world, n, lambda: come_back(world), world.is_converged), None
 
 
@@ -114,7 +117,7 @@ def weigh(world, n):
         return world.is_converged() and route and route.med == world.agent.prefix(prefix)["weight"]
 
     killed = watch(world, n, lambda: world.agent.ctl("weight", prefix, str(new)), told)
-    until(as_told, CONVERGENCE, "the router's weight is the agent's")
+    until(as_told, CONVERGENCE + 10, "the router's weight is the agent's")
 
     def judge_weights(events):
         broken = [str(e) for e in events if e.kind == WITHDRAW or (e.kind == ANNOUNCE and e.prefix != normal(prefix))]

@@ -70,10 +70,10 @@ class Ledger:
                 return moment
             moment = later
 
-    def late(self, span, states, now):
+    def late(self, span, states, now, withheld=0.0):
         """The first moment at which the prefix was announced past the promise, or None."""
         kind = span.kinds[0]
-        deadline = self._extended(span.begin + BOUNDS[kind], kind, now)
+        deadline = self._extended(span.begin + BOUNDS[kind] + withheld, kind, now)
         end = span.mending or span.until(now)
         for (when, up), following in zip(states, [*states[1:], (now, None)]):
             if up and max(when, deadline) < min(following[0], end):
@@ -118,15 +118,16 @@ def states_of(prefix, events, since):
     return states, withdrawals, changes
 
 
-def judge(ledger, events, since, now=None):
-    """The broken promises, as lines. `events` are one edge's, of every kind, from `since` on."""
+def judge(ledger, events, since, now=None, withheld=0.0):
+    """The broken promises, as lines. `events` are one edge's, of every kind, from `since` on. `withheld`: by the machine,
+    in seconds: what is late by no more is not."""
     now = now or time.time()
     broken = []
     for service, prefixes in ledger.services.items():
         for prefix in prefixes:
             states, withdrawals, changes = states_of(prefix, events, since)
             for span in ledger.downs.get(service, []):
-                when = ledger.late(span, states, now)
+                when = ledger.late(span, states, now, withheld)
                 if when:
                     broken.append(f"late: {prefix} announced {when - span.begin:.2f} s after {span.what}")
             for when, how in withdrawals:

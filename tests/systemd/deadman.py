@@ -47,13 +47,13 @@ def fail_for_good(site):
     pid = int(site.machine.show(UNIT, "MainPID"))
     check(pid > 0, "the agent runs")
     site.machine.run(["kill", "-9", str(pid)])
-    eventually(lambda: deadman_log(site).count("kept as it is announced") > runs, 30, what="the dead man has acted")
+    eventually(lambda: deadman_log(site).count("kept as it is announced") > runs, 60, what="the dead man has acted")
 
 
 def mend(site):
     """The configuration is as it was, and the dead man's next try succeeds."""
     site.machine.run(["umount", BROKEN])
-    eventually(lambda: site.machine.systemctl("is-active", UNIT, check=False) == "active", 20, what="the agent runs")
+    eventually(lambda: site.machine.systemctl("is-active", UNIT, check=False) == "active", 60, what="the agent runs")
     site.wait_announced(DNS, "edge1")
 
 
@@ -106,7 +106,7 @@ def test_stop_ends_it(site):
     fail_for_good(site)
     eventually(lambda: site.machine.show(DEADMAN, "ActiveState") == "activating", what="it waits for the next try")
     site.machine.systemctl("stop", UNIT)
-    check(site.machine.show(DEADMAN, "ActiveState") in ("inactive", "failed"), "the dead man is stopped")
+    eventually(lambda: site.machine.show(DEADMAN, "ActiveState") in ("inactive", "failed"), what="the dead man is stopped")
     site.machine.run(["umount", BROKEN])
     site.machine.systemctl("reset-failed", UNIT)
     start(site)
@@ -136,20 +136,21 @@ def test_bird_away(site):
     mend(site)
 
 
-def deaf(site):
-    """The agent does nothing of what systemd asks it for, as one that hangs. (STOP would not do: systemd sends CONT.)"""
-    text = "[Service]\nKillSignal=SIGWINCH\nRestartKillSignal=SIGWINCH\n"
-    site.machine.write("/run/systemd/system/redshank.service.d/deaf.conf", text)
+def deaf(site, seconds=1):
+    """The agent does nothing of what systemd asks it for, as one that hangs, for so long. (STOP would not do: systemd
+    sends CONT.)"""
+    text = f"[Service]\nKillSignal=SIGWINCH\nRestartKillSignal=SIGWINCH\nTimeoutStopSec={seconds}s\n"
+    site.machine.write("/run/systemd/system/redshank.service.d/z-deaf.conf", text)
     site.machine.systemctl("daemon-reload")
 
 
 def not_deaf(site):
-    site.machine.run(["rm", "/run/systemd/system/redshank.service.d/deaf.conf"])
+    site.machine.run(["rm", "/run/systemd/system/redshank.service.d/z-deaf.conf"])
     site.machine.systemctl("daemon-reload")
 
 
 def dead_man_is_done(site, mark, what):
-    eventually(lambda: what in deadman_log(site)[mark:] and site.machine.show(DEADMAN, "ActiveState") == "inactive", 20,
+    eventually(lambda: what in deadman_log(site)[mark:] and site.machine.show(DEADMAN, "ActiveState") == "inactive", 60,
                lambda: deadman_log(site)[mark:])
 
 
@@ -158,7 +159,7 @@ def test_stop_that_is_forced(site):
     for what, result in (("hangs", "timeout"), ("dies", "signal")):
         site.machine.run(["sh", "-c", "echo restore redshank:web:192.0.2.80 >>/run/redshank/bird/.deadman"])
         pid, mark = site.machine.show(UNIT, "MainPID"), len(deadman_log(site))
-        deaf(site)
+        deaf(site, 1 if what == "hangs" else 60)
         site.machine.systemctl("stop", "--no-block", UNIT)
         if what == "dies":
             eventually(lambda: site.machine.show(UNIT, "ActiveState") == "deactivating", what="it is stopped")
@@ -166,7 +167,7 @@ def test_stop_that_is_forced(site):
         dead_man_is_done(site, mark, "is not started again")
         seen = [site.machine.show(UNIT, key) for key in ("ActiveState", "Result", "NRestarts", "Job")]
         check(seen[:2] == ["failed", result] and seen[3] in ("", "0"), f"{what}: stays stopped", seen)
-        eventually(lambda: not announced(site, WEB), 5, f"{what}: web is withdrawn, as its on_stop says")
+        eventually(lambda: not announced(site, WEB), 10, f"{what}: web is withdrawn, as its on_stop says")
         check(announced(site, DNS), f"{what}: dns is kept, as its on_stop says", deadman_log(site)[mark:])
         check("web: withdrawn" in deadman_log(site)[mark:], "it says so", deadman_log(site)[mark:])
         not_deaf(site)

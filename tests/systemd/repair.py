@@ -11,8 +11,10 @@ import time
 from lib.agentctl import DEFAULTS, ROOT
 from lib.case import check, eventually, main, skip
 from lib.machinesite import CONFIG, MachineSite
+from lib.pulse import Pulse
 
 DNS = "192.0.2.53/32"
+PULSE = Pulse()
 RULES = "/etc/polkit-1/rules.d/50-redshank.rules"
 RESTART = {"unit": "nsd.service", "delay": "200ms", "limit": 20, "per": "10m", "checks": ["process", "answers"]}
 NOTES = "/run/redshank/notes"
@@ -75,6 +77,14 @@ def said(site, mark, text):
     return text in log(site)[mark:]
 
 
+def wait_said(site, mark, text):
+    """The journal comes behind."""
+    eventually(lambda: said(site, mark, text), 10, lambda: f"{text!r} in the log\n{log(site)[mark:]}")
+
+
+NOT_STARTED = "nsd.service was not started: failed"
+
+
 def nsd_pid(site):
     return site.machine.show("nsd.service", "MainPID")
 
@@ -102,7 +112,7 @@ def denied(site):
     explained = " ".join(site.machine.run([site.ctl, "explain", "dns"]).stdout.split())
     check("a polkit rule has to name it" in explained, "explained", explained)
     site.machine.systemctl("start", "nsd.service")
-    eventually(lambda: healthy(site) and repair(site).get("state") == "idle", 10, lambda: dns(site))
+    eventually(lambda: healthy(site) and repair(site).get("state") == "idle", 20, lambda: dns(site))
     site.wait_announced(DNS, "edge1")
     check(log(site)[mark:].count("systemd does not let us") == 1, "said once", log(site)[mark:])
 
@@ -128,16 +138,18 @@ def test_without_rule(site):
 def test_hook(site):
     """A hook is told of the death, after the withdrawal."""
     begun = time.time()
-    before = len(notes(site))
     kill_nsd(site)
     gone = site.wire.wait_withdraw("edge1", DNS, since=begun)
-    eventually(lambda: len(notes(site)) > before, 10, lambda: log(site))
-    when, what = notes(site)[before]
+
+    def of_the_death():  # that of a return before may come late
+        return next((note for note in notes(site) if note[0] >= begun and "unhealthy" in note[1]), None)
+
+    when, what = eventually(of_the_death, 10, lambda: log(site))
     check(what == "service unhealthy withdraw 192.0.2.53/32 2001:db8::53/128", "what it gets", what)
-    # The command to BIRD comes first (netns-hot-path); BIRD may then hold its UPDATE back for 40 ms.
-    check(when > gone.time - 0.05, "after the withdrawal", when - gone.time)
+    # The command to BIRD comes first (netns-hot-path); BIRD may then hold its UPDATE back for 40 ms, and a busy machine BIRD.
+    check(when > gone.time - 0.2 - PULSE.withheld(begun), "after the withdrawal", when - gone.time)
     site.machine.systemctl("start", "nsd.service")
-    eventually(lambda: healthy(site), 10, lambda: dns(site))
+    eventually(lambda: healthy(site), 20, lambda: dns(site))
 
 
 def may(site, *words):
@@ -152,7 +164,7 @@ def test_rule(site):
     site.machine.write(RULES, rule("nsd.service"))
     eventually(lambda: may(site, "StartUnit", "ss", "nsd.service", "fail"), 10, "the rule is taken up")
     check(may(site, "TryRestartUnit", "ss", "nsd.service", "fail"), "restart")
-    eventually(lambda: healthy(site), 10, lambda: dns(site))
+    eventually(lambda: healthy(site), 20, lambda: dns(site))
     for words in (("StopUnit", "ss", "nsd.service", "fail"), ("StartUnit", "ss", "bird.service", "fail"),
                   ("RestartUnit", "ss", "nsd.service", "fail"), ("MaskUnitFiles", "asbb", "1", "nsd.service", "1", "0")):
         check(not may(site, *words), "not allowed: " + " ".join(words))
@@ -165,9 +177,9 @@ def test_crash(site):
     gone = site.wire.wait_withdraw("edge1", DNS, since=begun)
     back = site.wire.wait_announce("edge1", DNS, since=gone.time, timeout=20)
     check(nsd_pid(site) not in (pid, "0"), "another process")
-    check(said(site, mark, f"starting nsd.service, attempt {before + 1} of 20"), "the attempt is told", log(site)[mark:])
-    check(said(site, mark, "nsd.service was started"), "what came of it is told")
-    check(back.time - gone.time > 0.2, "not before the delay", back.time - gone.time)
+    wait_said(site, mark, f"starting nsd.service, attempt {before + 1} of 20")
+    wait_said(site, mark, "nsd.service was started")
+    check(back.time - begun > 0.2, "not before the delay", back.time - begun)
     eventually(lambda: repair(site).get("state") == "idle", what="idle")
     check((repair(site)["attempts"], repair(site)["last_result"]) == (before + 1, "done"), "counted", repair(site))
 
@@ -176,11 +188,11 @@ def test_stopped(site):
     """A unit that was stopped on purpose stays stopped."""
     mark, before = len(log(site)), repair(site)["attempts"]
     site.machine.systemctl("stop", "nsd.service")
-    eventually(lambda: repair(site).get("state") == "stopped", 10, lambda: repair(site))
-    check(said(site, mark, "nsd.service was stopped"), "told", log(site)[mark:])
+    eventually(lambda: repair(site).get("state") == "stopped", 20, lambda: repair(site))
+    wait_said(site, mark, "nsd.service was stopped")
     check(site.machine.show("nsd.service", "ActiveState") == "inactive", "stays stopped")
     site.machine.systemctl("start", "nsd.service")
-    eventually(lambda: healthy(site), 10, "healthy")
+    eventually(lambda: healthy(site), 20, "healthy")
     check(repair(site)["attempts"] == before, "no attempt", repair(site))
 
 
@@ -192,11 +204,11 @@ def test_stopped_badly(site):
     site.machine.systemctl("stop", "nsd.service")
     check(site.machine.show("nsd.service", "ActiveState") == "failed", "fails",
           site.machine.show("nsd.service", "ActiveState"))
-    eventually(lambda: repair(site).get("state") == "stopped", 10, lambda: repair(site))
+    eventually(lambda: repair(site).get("state") == "stopped", 20, lambda: repair(site))
     site.machine.run(["rm", "-r", "/run/systemd/system/nsd.service.d"])
     site.machine.systemctl("daemon-reload")
     site.machine.systemctl("start", "nsd.service")
-    eventually(lambda: healthy(site), 10, "healthy")
+    eventually(lambda: healthy(site), 20, "healthy")
     check(repair(site)["attempts"] == before, "no attempt", repair(site))
 
 
@@ -205,26 +217,26 @@ def test_drained(site):
     before = repair(site)["attempts"]
     site.machine.run([site.ctl, "drain", "dns"])
     kill_nsd(site)
-    eventually(lambda: repair(site).get("state") == "held", 10, lambda: repair(site))
+    eventually(lambda: repair(site).get("state") == "held", 20, lambda: repair(site))
     begun = time.time()
     eventually(lambda: time.time() > begun + 1, what="five times the delay")
     check(site.machine.show("nsd.service", "ActiveState") == "failed", "left alone")
     site.machine.run([site.ctl, "undrain", "dns"])
-    eventually(lambda: healthy(site), 10, lambda: dns(site))
+    eventually(lambda: healthy(site), 20, lambda: dns(site))
     check(repair(site)["attempts"] == before + 1, "one attempt more", repair(site))
 
 
 def test_systemd_too(site):
     """Where systemd restarts the unit itself, that is left to it."""
-    site.machine.write("/run/systemd/system/nsd.service.d/restart.conf", "[Service]\nRestart=on-failure\nRestartSec=1500ms\n")
+    site.machine.write("/run/systemd/system/nsd.service.d/restart.conf", "[Service]\nRestart=on-failure\nRestartSec=4s\n")
     site.machine.systemctl("daemon-reload")
     # /etc stands before /run: a name that comes later than norestart.conf counts.
     check(site.machine.show("nsd.service", "Restart") == "on-failure", "systemd's part")
     mark, before = len(log(site)), repair(site)["attempts"]
     kill_nsd(site)
-    eventually(lambda: repair(site).get("state") == "left", 10, lambda: repair(site))
-    eventually(lambda: healthy(site), 10, lambda: dns(site))
-    check(said(site, mark, "left to systemd"), "told", log(site)[mark:])
+    eventually(lambda: repair(site).get("state") == "left", 20, lambda: repair(site))
+    eventually(lambda: healthy(site), 20, lambda: dns(site))
+    wait_said(site, mark, "left to systemd")
     check(repair(site)["attempts"] == before, "no attempt", repair(site))
     site.machine.run(["rm", "-r", "/run/systemd/system/nsd.service.d"])
     site.machine.systemctl("daemon-reload")
@@ -236,8 +248,13 @@ def test_does_not_start(site):
     site.machine.systemctl("daemon-reload")
     mark, before = len(log(site)), repair(site)["attempts"]
     kill_nsd(site)
-    eventually(lambda: log(site)[mark:].count("nsd.service was not started: failed") == 2, 20, lambda: log(site)[mark:])
-    check(repair(site)["attempts"] == before + 2 and repair(site)["last_result"] == "failed", "counted", repair(site))
+    eventually(lambda: log(site)[mark:].count(NOT_STARTED) >= 2, 20, lambda: log(site)[mark:])
+
+    def counted():  # the next attempt may be under way
+        seen, told = repair(site), log(site)[mark:].count(NOT_STARTED)
+        return seen.get("attempts") == before + told and seen.get("last_result") == "failed"
+
+    eventually(counted, 20, lambda: f"counted: {repair(site)}\n{log(site)[mark:]}")
     site.machine.run(["rm", "-r", "/run/systemd/system/nsd.service.d"])
     site.machine.systemctl("daemon-reload")
     eventually(lambda: healthy(site), 20, lambda: dns(site))
@@ -245,22 +262,27 @@ def test_does_not_start(site):
 
 def test_metrics(site):
     """The metrics count what came of each attempt, and of each hook."""
-    eventually(lambda: repair(site).get("state") == "idle", 10, lambda: repair(site))
-    text = site.machine.run(["curl", "-sS", "--unix-socket", "/run/redshank/status.sock", "http://x/metrics"]).stdout
-    samples = dict(line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#"))
+    eventually(lambda: repair(site).get("state") == "idle", 20, lambda: repair(site))
+
+    def scrape():
+        text = site.machine.run(["curl", "-sS", "--unix-socket", "/run/redshank/status.sock", "http://x/metrics"]).stdout
+        return dict(line.rsplit(" ", 1) for line in text.splitlines() if not line.startswith("#"))
+
+    eventually(lambda: int(scrape()['redshank_hooks_total{result="done"}']) == len(notes(site)), 10, lambda: f"hooks: {notes(site)}")
+    samples = scrape()
 
     def restarts(result):
         return int(samples[f'redshank_service_restarts_total{{service="dns",result="{result}"}}'])
 
-    check(restarts("failed") == 2 and restarts("denied") >= 3, "failed, denied", restarts("failed"), restarts("denied"))
+    check(restarts("failed") == log(site).count(NOT_STARTED) >= 2 and restarts("denied") >= 3, "failed, denied",
+          restarts("failed"), restarts("denied"))
     check(restarts("done") + restarts("failed") == repair(site)["attempts"], "attempts", repair(site))
     check(samples['redshank_service_repair_state{service="dns",state="idle"}'] == "1", "idle")
-    check(int(samples['redshank_hooks_total{result="done"}']) == len(notes(site)), "hooks", len(notes(site)))
 
 
 def test_hangs(site):
     """A unit that runs and does not answer is restarted by a check that asks it."""
-    eventually(lambda: repair(site).get("state") == "idle", 10, lambda: repair(site))
+    eventually(lambda: repair(site).get("state") == "idle", 20, lambda: repair(site))
     before, mark, pid = repair(site)["attempts"], len(log(site)), nsd_pid(site)
     site.machine.systemctl("kill", "--signal=STOP", "nsd.service")
     eventually(lambda: said(site, mark, "restarting nsd.service"), 20, lambda: log(site)[mark:])
@@ -270,18 +292,18 @@ def test_hangs(site):
 
 def test_frozen(site):
     """While the server is frozen nothing is restarted; after the thaw it is."""
-    eventually(lambda: repair(site).get("state") == "idle", 10, lambda: repair(site))
+    eventually(lambda: repair(site).get("state") == "idle", 20, lambda: repair(site))
     site.machine.run([site.ctl, "freeze"])
     kill_nsd(site)
-    eventually(lambda: repair(site).get("state") == "held", 10, lambda: repair(site))
+    eventually(lambda: repair(site).get("state") == "held", 20, lambda: repair(site))
     check(site.machine.show("nsd.service", "ActiveState") == "failed", "left alone")
     site.machine.run([site.ctl, "thaw"])
-    eventually(lambda: healthy(site), 10, lambda: dns(site))
+    eventually(lambda: healthy(site), 20, lambda: dns(site))
 
 
 def test_killed_agent(site):
     """The agent that comes after a kill, or a restart, counts on; the file is in the folder that the unit lets it write."""
-    eventually(lambda: repair(site).get("state") == "idle", 10, lambda: repair(site))
+    eventually(lambda: repair(site).get("state") == "idle", 20, lambda: repair(site))
     before = repair(site)["attempts"]
     check(before > 3, "some", before)
     for words in (["kill", "--signal=KILL", "redshank.service"], ["restart", "redshank.service"]):
@@ -300,7 +322,7 @@ def test_limit(site):
     site.machine.systemctl("stop", "redshank.service")
     site.machine.run(["sh", "-c", "rm /run/redshank/bird/.restarts"])  # the attempts of before
     site.machine.systemctl("start", "redshank.service")
-    eventually(lambda: healthy(site) and repair(site).get("attempts") == 0, 10, lambda: dns(site))
+    eventually(lambda: healthy(site) and repair(site).get("attempts") == 0, 20, lambda: dns(site))
     site.machine.write("/run/systemd/system/nsd.service.d/broken.conf", "[Service]\nExecStartPre=/bin/false\n")
     site.machine.systemctl("daemon-reload")
     mark, tries = len(log(site)), site.machine.journal("nsd.service").count("Starting nsd.service")
@@ -318,7 +340,7 @@ def test_limit(site):
     site.machine.run(["rm", "-r", "/run/systemd/system/nsd.service.d"])
     site.machine.systemctl("daemon-reload")
     site.machine.systemctl("start", "nsd.service")
-    eventually(lambda: healthy(site) and repair(site)["state"] == "idle", 10, lambda: dns(site))
+    eventually(lambda: healthy(site) and repair(site)["state"] == "idle", 20, lambda: dns(site))
 
 
 main(make_site)

@@ -62,7 +62,7 @@ def test_start(site):
     site.machine.systemctl("start", "bird.service", "nsd.service", UNIT)
     site.wait_sessions(["edge1"])
     site.machine.run([site.ctl, "check-now"])
-    eventually(lambda: site.machine.run(["test", "-e", TOLD], check=False).returncode == 0, 60, what="it has told")
+    eventually(lambda: site.machine.run(["test", "-e", TOLD], check=False).returncode == 0, 90, what="it has told")
 
 
 def test_files(site):
@@ -224,7 +224,7 @@ def test_membership_that_ended(site):
     groups = site.machine.run(as_user("carol", "id", "-nG")).stdout.split()
     check("redshank" not in groups, "a member no more", groups)
     may_not(site, "carol", "and refused")
-    said, _ = old.communicate("go\n", timeout=10)
+    said, _ = old.communicate("go\n", timeout=30)
     check(old.returncode == 0 and "drained caged" in said, "the old process is still one", old.returncode, said)
 
 
@@ -291,7 +291,7 @@ def test_strangers_cost_little(site):
     after = memory(site)
     print(f"# {before} kB before, {after} kB after 1,200 requests of strangers")
     check(after - before < 8192, "less than 8 MiB, under the sanitizers", before, after)
-    eventually(lambda: drain(site, "alice")[0] == 0, 15, what="a member is answered")
+    eventually(lambda: drain(site, "alice")[0] == 0, 30, what="a member is answered")
 
 
 main(make_site)

@@ -28,7 +28,7 @@ CHECKS = {
     "command": {"type": "exec", "command": ["/usr/bin/sh", "-c", "test -e /proc/1/stat && id -un"]},
 }
 SITE = {**CONFIG, "defaults": DEFAULTS, "services": {"dns": {**CONFIG["services"]["dns"], "checks": CHECKS}}}
-WATCHDOG = "WatchdogSec=1s\n"
+WATCHDOG = "WatchdogSec=3s\n"  # a machine that stands still for two is no agent that hangs
 
 
 def analyze(*words):
@@ -113,8 +113,8 @@ def test_journal(site):
     events = site.machine.run([site.ctl, "--json", "events"]).stdout.splitlines()
     messages = [json.loads(line)["message"] for line in events]
     check(entry["MESSAGE"] in messages and said["MESSAGE"] in messages, "the events have the same lines", messages)
-    kept = [entry["MESSAGE"] for entry in logged(site) if "REDSHANK_EVENT" in entry]
-    check(kept[-len(messages):] == messages, "all of them, in that order", kept, messages)
+    kept = [entry["MESSAGE"] for entry in logged(site) if "REDSHANK_EVENT" in entry]  # and what came since
+    check(any(kept[at:at + len(messages)] == messages for at in range(len(kept))), "all of them, in that order", kept, messages)
     with open(CATALOG, encoding="utf-8") as f:
         site.machine.write("/run/catalog/redshank.catalog", f.read())
     site.machine.run(["mount", "--bind", "/run/catalog", "/usr/lib/systemd/catalog"])
@@ -192,14 +192,14 @@ def test_watchdog(site):
 
     def is_fed():
         fed.add(site.machine.show("redshank.service", "WatchdogTimestampMonotonic"))
-        return len(fed) > 8  # two seconds of feeding
+        return len(fed) > 5  # longer than it would wait
 
     before = restarts(site)
-    eventually(is_fed, what="the watchdog is fed again and again")
+    eventually(is_fed, 20, what="the watchdog is fed again and again")
     check(restarts(site) == before, "an agent that works is left alone", restarts(site))
     begun, pid = time.time(), agent_pid(site)
     site.machine.run(["kill", "-STOP", pid])
-    eventually(lambda: agent_pid(site) not in (pid, "0") and healthy(site), 20, what="another agent")
+    eventually(lambda: agent_pid(site) not in (pid, "0") and healthy(site), 60, what="another agent")
     check(restarts(site) == before + 1, "started again once", restarts(site))
     check("Watchdog timeout" in site.machine.journal("redshank.service"), "by the watchdog")
     check(site.wire.since(begun, edge="edge1") == [], "no UPDATE", site.wire.since(begun, edge="edge1"))
@@ -212,7 +212,7 @@ def test_bird_stays_stopped(site):
     site.machine.run(["kill", "-9", pid])
     eventually(lambda: agent_pid(site) not in (pid, "0"), what="another agent")
     site.machine.systemctl("restart", "redshank.service")
-    eventually(lambda: site.status()["bird"]["link"] == "away", what="the agent runs, without BIRD")
+    eventually(lambda: site.status().get("bird", {}).get("link") == "away", what="the agent runs, without BIRD")
     state = site.machine.systemctl("is-active", "bird.service", check=False)
     check(state == "inactive", "bird.service is left as it was", state)
     site.machine.systemctl("start", "bird.service")
@@ -226,9 +226,9 @@ def test_keeps_trying(site):
     site.machine.write("/run/broken.json", "{")
     site.machine.run(["mount", "--bind", "/run/broken.json", "/etc/redshank/redshank.json"])
     site.machine.run(["kill", "-9", agent_pid(site)])
-    eventually(lambda: restarts(site) > before + 6, 20, what="more tries than systemd gives by default")
+    eventually(lambda: restarts(site) > before + 6, 60, what="more tries than systemd gives by default")
     site.machine.run(["umount", "/etc/redshank/redshank.json"])
-    eventually(lambda: healthy(site), 20, what="it runs again")
+    eventually(lambda: healthy(site), 60, what="it runs again")
 
 
 main(lambda: MachineSite(config=SITE, dropin=WATCHDOG))
