@@ -154,7 +154,7 @@ def run():
     orders = json.loads(sys.stdin.readline())
     crowd = [Neighbour(orders, *one) for one in orders["neighbours"]]
     for one in crowd:
-        one.first.wait(30)
+        one.first.wait(60)
     print("ready" if all(one.first.is_set() for one in crowd) else "not all were answered", flush=True)
     sys.stdin.read()
     total = {}

@@ -90,7 +90,7 @@ class Narrator:
             self.tell()
             return self._certain >= now
 
-        until(told, 5, "the client's queries are answered or lost")
+        until(told, 15, "the client's queries are answered or lost")
 
     def _line(self, when, kind, who, text):
         after = ""

@@ -39,6 +39,11 @@ def make_site():
     return site
 
 
+def deadman(edge):
+    with open(os.path.join(edge.fragments, ".deadman"), encoding="utf-8") as f:
+        return f.read()
+
+
 def shed_of(agent, prefix=WEB):
     return agent.prefix(prefix)["shed"]
 
@@ -55,8 +60,8 @@ def test_refused(site):
     check("expected a prefix" in ctl(agent, "shed", "web", code=1).stderr, "a service is none")
     check("is called" in ctl(agent, "unshed", "192.0.2.99", code=1).stderr, "nor is a stranger")
     check("not shed by an operator" in ctl(agent, "shed", WEB, "--reset", code=1).stderr, "nothing to take back")
-    status = agent.status()
-    check(status["shed"]["neighbours_fresh"] == 2 and status["shed"]["out"] == 0, "the server", status["shed"])
+    status = agent.wait_status(lambda s: s["shed"]["neighbours_fresh"] == 2, what="both report")
+    check(status["shed"]["out"] == 0, "the server", status["shed"])
     check(shed_of(agent)["out"] is False and shed_of(agent)["floor"] == 1, "the prefix", shed_of(agent))
     check("not out: " in explained(agent), "why it is not out", explained(agent))
     # Nothing to do is known, too.
@@ -72,10 +77,11 @@ def test_waits_for_promises(site):
     done = ctl(agent, "shed", WEB, "--reason", "hot disks")
     check("when neighbours have promised" in done.stdout, "it is not out yet, and that is said", done)
     check([w["name"] for w in agent.status()["sheds"]] == [WEB], "the word is in the status")
+    text = explained(agent)
     if time.time() < site.started + 12:
-        check("has just started" in explained(agent) and "hot disks" in explained(agent), "what it waits for", explained(agent))
+        check("has just started" in text and "hot disks" in text, "what it waits for", text)
     wait_started(site.started)
-    agent.wait_prefix(WEB, wanted="withdraw", reason="shed", announced=False, timeout=15)
+    agent.wait_prefix(WEB, wanted="withdraw", reason="shed", announced=False, timeout=20)
     site.wait_route(WEB, {"edge2", "edge3"})
     check(lowest(site, WEB, began) >= 2, "two go on announcing it", told(site, WEB, began))
     agent.wait_log("shed 192.0.2.80/32 of web: operator, promised by edge2", after=0)
@@ -102,8 +108,7 @@ def test_told(site):
     for line in ("redshank_shed_prefixes 1", f'redshank_prefix_shed{{service="web",prefix="{WEB}"}} 1',
                  'redshank_neighbour_willing{neighbour="edge2"} 1', "redshank_shed_alarm 0"):
         check(line in metrics, line, [m for m in metrics.splitlines() if "shed" in m or "neighbour_" in m])
-    with open(os.path.join(edge.fragments, ".deadman"), encoding="utf-8") as f:
-        check("restore redshank:web:192.0.2.80\n" in f.read(), "the dead man brings it back")
+    eventually(lambda: "restore redshank:web:192.0.2.80\n" in deadman(edge), what="the dead man brings it back")
     other = site.edge("edge2").agent
     check(shed_of(other)["owed"] == 1, "the neighbour owes it", shed_of(other))
     check("this server has promised it to edge1" in explained(other), "and says so", explained(other))
@@ -127,14 +132,13 @@ def test_unshed(site):
     """Back at once, and held; the newest word counts, and each is taken back by its name."""
     agent = site.edges[0].agent
     ctl(agent, "unshed", WEB, "--for", "1h")
-    agent.wait_prefix(WEB, wanted="announce", reason="healthy", announced=True, timeout=2)
+    agent.wait_prefix(WEB, wanted="announce", reason="healthy", announced=True, timeout=5)  # its lease would end later
     site.wait_announced(WEB, "edge1")
     status = agent.status()
     check(not status["sheds"] and [w["name"] for w in status["unsheds"]] == [WEB], "one word", status["sheds"])
     check("an operator keeps it here" in explained(agent), "it is held", explained(agent))
     agent.wait_log("192.0.2.80/32 is shed no more: unshed")
-    with open(os.path.join(site.edges[0].fragments, ".deadman"), encoding="utf-8") as f:
-        check("restore" not in f.read(), "nothing to bring back")
+    eventually(lambda: "restore" not in deadman(site.edges[0]), what="nothing to bring back")
     ctl(agent, "unshed", WEB, "--reset")
     check(not agent.status()["unsheds"], "taken back")
 
@@ -143,7 +147,7 @@ def test_restart_and_stop(site):
     """The word outlives the agent; a stop with `keep` brings what is shed back before the agent is gone."""
     edge, agent = site.edges[0], site.edges[0].agent
     ctl(agent, "shed", WEB)
-    agent.wait_prefix(WEB, reason="shed", announced=False, timeout=10)
+    agent.wait_prefix(WEB, reason="shed", announced=False, timeout=20)
     before = time.time()
     agent.stop()
     site.wait_route(WEB, {"edge1", "edge2", "edge3"})
@@ -154,17 +158,17 @@ def test_restart_and_stop(site):
     check([w["name"] for w in agent.status()["sheds"]] == [WEB], "the word is still there")
     agent.wait_prefix(WEB, reason="shed", announced=False, timeout=25)
     ctl(agent, "shed", WEB, "--reset")
-    agent.wait_prefix(WEB, reason="healthy", announced=True, timeout=3)
+    agent.wait_prefix(WEB, reason="healthy", announced=True, timeout=5)
 
 
 def test_promises_end(site):
     """Neighbours that are gone promise nothing: it comes back by itself, and the word stays."""
     agent = site.edges[0].agent
     ctl(agent, "shed", WEB)
-    agent.wait_prefix(WEB, reason="shed", announced=False, timeout=10)
+    agent.wait_prefix(WEB, reason="shed", announced=False, timeout=20)
     for edge in site.edges[1:]:
         edge.agent.send_signal(signal.SIGSTOP)
-    agent.wait_prefix(WEB, reason="healthy", announced=True, timeout=12)
+    agent.wait_prefix(WEB, reason="healthy", announced=True, timeout=20)
     eventually(lambda: "not out: " in explained(agent) and "leases" not in explained(agent), 5, what="the sentence is one of words")
     line = agent.ctl("status").stdout
     check("only 0 of 2 neighbours report" in line, "the verdict says that nobody reports", line)

@@ -16,7 +16,7 @@ def test_story():
     needs("dnsperf", "nft", "tc", "openssl")
     environment = dict(os.environ, REDSHANK_BUILD=build_folder())
     done = subprocess.run(
-        [sys.executable, STORY, "--once", "--act", "2"], capture_output=True, text=True, timeout=110, env=environment, check=False
+        [sys.executable, STORY, "--once", "--act", "2"], capture_output=True, text=True, timeout=280, env=environment, check=False
     )
     check(done.returncode == 0, f"exit status {done.returncode}\n{done.stdout}\n{done.stderr}")
     told = done.stdout.splitlines()

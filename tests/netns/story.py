@@ -18,7 +18,7 @@ def test_story():
     """All of the first act happens, and the client's queries follow."""
     environment = dict(os.environ, REDSHANK_BUILD=build_folder())
     done = subprocess.run(
-        [sys.executable, STORY, "--once", "--act", "1"], capture_output=True, text=True, timeout=110, env=environment, check=False
+        [sys.executable, STORY, "--once", "--act", "1"], capture_output=True, text=True, timeout=280, env=environment, check=False
     )
     check(done.returncode == 0, f"exit status {done.returncode}\n{done.stdout}\n{done.stderr}")
     kills = [line for line in done.stdout.splitlines() if ">>>" in line and "kill -9: nsd" in line]
