@@ -31,18 +31,28 @@ const char *agent_cannot_shed(void *userdata)
 	return a->config->shed ? NULL : "nothing is shed without the section `shed`";
 }
 
+/* BIRD announces it, and somebody hears it. Where none of the sessions is BGP's, as with OSPF,
+ * there is no more to see than that BIRD has it. */
+static bool agent_is_confirmed(const struct agent *a, size_t service, size_t prefix)
+{
+	const struct apply_observed *seen = apply_observed(a->apply, service, prefix);
+
+	return seen->announced == APPLY_YES &&
+	       (seen->exported != 0 || apply_status(a->apply)->sessions == 0);
+}
+
 static void agent_shed_facts(
 	void *userdata, size_t service, size_t prefix, struct shedding_prefix *ret)
 {
 	struct agent *a = userdata;
 	const struct engine_prefix *wanted = engine_prefix(a->engine, service, prefix);
 	const struct config_prefix *config = &a->config->services[service].prefixes[prefix];
-	bool confirmed = apply_observed(a->apply, service, prefix)->announced == APPLY_YES;
 
 	*ret = (struct shedding_prefix){
 		.facts =
 			{
-				.announced = wanted->wanted == PREFIX_WANTED_ANNOUNCE && confirmed,
+				.announced = wanted->wanted == PREFIX_WANTED_ANNOUNCE &&
+					     agent_is_confirmed(a, service, prefix),
 				.healthy = wanted->sound,
 				.leaving = wanted->graceful ||
 					   wanted->reason == PREFIX_REASON_DRAINED ||

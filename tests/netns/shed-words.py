@@ -128,6 +128,23 @@ def test_documented(site):
     check(not missing(document, "The status"), "keys that the page tells and nobody sends", missing(document, "The status"))
 
 
+def test_no_router_hears_it(site):
+    """Who announces to no router is no announcer, whatever its BIRD has: what was shed on its promise comes back, and
+    nothing is shed on such a promise."""
+    agent, cut = site.edges[0].agent, time.time()
+    for other in site.edges[1:]:
+        other.birdc("disable router4")
+    try:
+        site.wire.wait_announce("edge1", WEB, 5, since=cut)
+        eventually(lambda: shed_of(agent)["why"] == "floor", 15, lambda: f"nobody else announces it: {shed_of(agent)}")
+        site.wait_route(WEB, {"edge1"})
+    finally:
+        for other in site.edges[1:]:
+            other.birdc("enable router4")
+    agent.wait_prefix(WEB, wanted="withdraw", reason="shed", timeout=60)
+    check(lowest(site, WEB, time.time() - 1) >= 1, "others announce it", told(site, WEB, cut))
+
+
 def test_unshed(site):
     """Back at once, and held; the newest word counts, and each is taken back by its name."""
     agent = site.edges[0].agent
