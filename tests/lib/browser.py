@@ -69,15 +69,15 @@ class Page:
         self.browser = browser
         self.number = number
 
-    def _do(self, what, patience=20.0, **arguments):
+    def _do(self, what, patience=60.0, **arguments):
         return self.browser.ask(what, patience, page=self.number, **arguments)
 
     def eval(self, js):
         return self._do("eval", js=js)
 
-    def wait(self, js, timeout=15.0):
+    def wait(self, js, timeout=30.0):
         """Until the expression is true; its value."""
-        return self._do("wait", timeout + 5, js=js, timeout=timeout * 1000)
+        return self._do("wait", timeout + 15, js=js, timeout=timeout * 1000)
 
     def press(self, key):
         self._do("press", key=key)
@@ -93,11 +93,11 @@ class Page:
 
     def axe(self):
         """What axe-core finds: lines."""
-        return self._do("axe", 60)
+        return self._do("axe", 120)
 
     def tab(self):
         """What Tab reaches, in order: {name, tag, outlined, visible}."""
-        return self._do("tab", 60)
+        return self._do("tab", 120)
 
     def fake(self, path, body, type="application/json"):
         """From now on the page gets this body at `path` instead of the agent's."""
@@ -135,7 +135,7 @@ class Browser:
         self.n = 0
         self.rest = b""
         try:
-            self.version = self._read(40.0)["ready"]
+            self.version = self._read(120.0)["ready"]
         except BaseException:
             self.close()
             raise
@@ -152,7 +152,7 @@ class Browser:
         line, self.rest = self.rest.split(b"\n", 1)
         return json.loads(line)
 
-    def ask(self, what, patience=20.0, **arguments):
+    def ask(self, what, patience=60.0, **arguments):
         self.n += 1
         self.process.stdin.write(json.dumps({"id": self.n, "do": what, **arguments}).encode() + b"\n")
         self.process.stdin.flush()
@@ -164,7 +164,7 @@ class Browser:
 
     def open(self, url, **how):
         """A page of its own context: scheme="light", width=1280, height=900, reduce=False (motion)."""
-        return Page(self, self.ask("open", 30, url=url, **how))
+        return Page(self, self.ask("open", 60, url=url, **how))
 
     def close(self):
         """Ends it: an orderly end by the end of its input, else by its process group."""

@@ -75,7 +75,7 @@ class Machine:
             *self.binds, *BOOT, *[f"systemd.wants={unit}" for unit in wants],
         ]
         self.process = Process(["sh", "-c", enter, "sh", *groups, "--", *nspawn], self.host.path("boot.log"))
-        until(self._booted, 30, lambda: f"basic.target in the container\n{self.process_log()}")
+        until(self._booted, 90, lambda: f"basic.target in the container\n{self.process_log()}")
 
     def process_log(self):
         with open(self.host.path("boot.log"), encoding="utf-8", errors="replace") as f:
@@ -113,7 +113,7 @@ class Machine:
     def argv(self, argv):
         return ["nsenter", "-t", str(self.leader), "-a", "--", *argv]
 
-    def run(self, argv, check=True, timeout=30.0):
+    def run(self, argv, check=True, timeout=90.0):
         """Runs a program in the machine. A CompletedProcess with text."""
         done = subprocess.run(self.argv(argv), capture_output=True, text=True, timeout=timeout, check=False)
         if check and done.returncode != 0:

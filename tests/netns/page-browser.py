@@ -229,9 +229,9 @@ def test_agent_away_and_back(site):
         n = tries()
         if n > moments[-1][1]:
             moments.append((time.time(), n))
-        return len(moments) >= 3 and moments[-1][0] - moments[-2][0] > 1.5
+        return len(moments) >= 2 and moments[-1][0] - moments[-2][0] > 1.5
 
-    until(backs_off, 20, lambda: f"it backs off, and goes on trying: {moments}")
+    until(backs_off, 40, lambda: f"it backs off, and goes on trying: {moments}")
     now, tried = tries(), time.time()
     page.click("#try")  # by itself it would ask in some seconds: four, at least
     until(lambda: tries() > now, 10, "it tries")
@@ -407,7 +407,7 @@ def test_addresses(site):
     again; that leaves; that cannot be added. axe-core is content, and nothing scrolls sideways."""
     edge, config = site.edges[0], site.agent.default_config()
     config["services"]["web"]["manage_addresses"] = True
-    config["stop_grace"] = "3s"
+    config["stop_grace"] = "8s"  # a page that asks every two seconds sees it on a busy machine, too, and redshankctl then
     site.fresh(config)
     site.agent.wait_prefix(WEB, announced=True, exported=1, reason="healthy", timeout=15)
     page = site.open()

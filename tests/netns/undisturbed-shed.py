@@ -30,7 +30,7 @@ def test_neighbour(site):
     other.agent.reload()
     for _ in range(2):  # the first may have been under way
         until = edge.agent.prefix(one("lowered"))["shed"]["until"]
-        eventually(lambda u=until: edge.agent.prefix(one("lowered"))["shed"]["until"] != u, 5, "the promise is renewed")
+        eventually(lambda u=until: edge.agent.prefix(one("lowered"))["shed"]["until"] != u, 20, "the promise is renewed")
     check(not spoken(other.agent.status()), "its checks have not spoken")
     touch(word(other))
     other.agent.wait_status(spoken, what="all has spoken")

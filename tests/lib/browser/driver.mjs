@@ -31,7 +31,7 @@ async function open({url, scheme = "light", width = 1280, height = 900, reduce =
 	const context = await browser.newContext({colorScheme: scheme, viewport: {width, height}, locale: "en-GB",
 		reducedMotion: reduce ? "reduce" : "no-preference"});
 	const page = await context.newPage();
-	page.setDefaultTimeout(15000); /* lib/browser.py waits longer, and so hears why */
+	page.setDefaultTimeout(40000); /* lib/browser.py waits longer, and so hears why */
 	const seen = {requests: [], dialogs: [], errors: [], loads: 0};
 	page.on("request", request => seen.requests.push(request.url()));
 	page.on("dialog", dialog => { seen.dialogs.push(dialog.message()); dialog.dismiss(); });
