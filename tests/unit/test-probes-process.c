@@ -44,10 +44,15 @@ static void setup(void)
 	settings = (struct process_settings){.pidfile = pidfile, .count = 1};
 }
 
+/* Once: the number may be another's afterwards. */
 static void end_child(pid_t pid)
 {
-	(void)kill(pid, SIGKILL);
-	(void)waitpid(pid, NULL, 0);
+	for (size_t i = 0; i < n_children; i++)
+		if (children[i] == pid) {
+			children[i] = 0;
+			(void)kill(pid, SIGKILL);
+			(void)waitpid(pid, NULL, 0);
+		}
 }
 
 static void teardown(void)
@@ -55,10 +60,23 @@ static void teardown(void)
 	harness_done(&h);
 	pids_list_done();
 	for (size_t i = 0; i < n_children; i++)
-		end_child(children[i]);
+		if (children[i] > 0)
+			end_child(children[i]);
 	n_children = 0;
 	(void)unlink(pidfile);
 	(void)rmdir(folder);
+}
+
+/* A name of this run's own: all processes of the machine are looked at, those of another run, too.
+ */
+static char *own(const char *rest)
+{
+	static char names[4][48];
+	static unsigned n;
+	char *name = names[n++ % 4];
+
+	(void)snprintf(name, sizeof(names[0]), "%d%s", (int)getpid(), rest);
+	return name;
 }
 
 /* A process of that name, which is there when this returns. */
@@ -510,17 +528,19 @@ static void by_name(const char *name, int64_t count)
 }
 
 START_TEST (a_name_that_nobody_has) {
-	by_name("redshank-none", 1);
+	by_name(own("-none"), 1);
 	start(HOUR);
-	harness_expect(&h, 1, CHECK_OUTCOME_GONE, "no process is named redshank-none");
+	harness_expect(&h, 1, CHECK_OUTCOME_GONE, "no process is named ");
+	ck_assert_ptr_nonnull(strstr(h.reports[0].reason, own("-none")));
 }
 END_TEST
 
 START_TEST (a_death_that_leaves_too_few) {
-	pid_t a = spawn("redshank-n)( 7"), b = spawn("redshank-n)( 7");
+	char *name = own("n)( 7");
+	pid_t a = spawn(name), b = spawn(name);
 
-	(void)spawn("redshank-n)( 7");
-	by_name("redshank-n)( 7", 2);
+	(void)spawn(name);
+	by_name(name, 2);
 	start(HOUR);
 	harness_expect(&h, 1, CHECK_OUTCOME_GOOD, "3 processes");
 	end_child(a);
@@ -530,28 +550,33 @@ START_TEST (a_death_that_leaves_too_few) {
 	harness_expect(&h, 2, CHECK_OUTCOME_GONE, "has died, 1 of 2 are left");
 	/* An agent that comes later, or asks again, judges no milder than the one that saw it. */
 	run_check_now(h.run);
-	harness_expect(&h, 3, CHECK_OUTCOME_GONE, "1 of 2 processes named redshank-n)( 7");
+	harness_expect(&h, 3, CHECK_OUTCOME_GONE, "1 of 2 processes named ");
+	ck_assert_ptr_nonnull(strstr(h.reports[2].reason, name));
 	harness_stop(&h);
 	start(HOUR);
-	harness_expect(&h, 1, CHECK_OUTCOME_GONE, "1 of 2 processes named redshank-n)( 7");
+	harness_expect(&h, 1, CHECK_OUTCOME_GONE, "1 of 2 processes named ");
 }
 END_TEST
 
 START_TEST (births_are_found_by_attempts) {
-	by_name("redshank-born", 2);
+	char *name = own("-born");
+
+	by_name(name, 2);
 	start(20);
 	harness_expect(&h, 1, CHECK_OUTCOME_GONE, "no process");
-	(void)spawn("redshank-born");
+	(void)spawn(name);
 	ck_assert(LOOP_UNTIL(h.event, strstr(h.reports[h.n - 1].reason, "1 of 2"), 1000));
 	ck_assert_int_eq(h.reports[h.n - 1].outcome, CHECK_OUTCOME_GONE);
-	(void)spawn("redshank-born");
+	(void)spawn(name);
 	ck_assert(LOOP_UNTIL(h.event, h.reports[h.n - 1].outcome == CHECK_OUTCOME_GOOD, 1000));
 }
 END_TEST
 
 START_TEST (a_long_name_is_cut_as_the_kernel_cuts_it) {
-	(void)spawn("redshank-with-a-long-name");
-	by_name("redshank-with-a-long-name", 1);
+	char *name = own("-with-a-long-name");
+
+	(void)spawn(name);
+	by_name(name, 1);
 	start(HOUR);
 	harness_expect(&h, 1, CHECK_OUTCOME_GOOD, "1 processes");
 }
@@ -579,11 +604,13 @@ static pid_t spawn_renamed(const char *argv0, const char *comm)
 }
 
 START_TEST (a_process_has_two_names) {
-	static const char *const names[] = {"redshank-daemon", "redshank: main"};
-	pid_t pid = spawn_renamed("/usr/sbin/redshank-daemon", "redshank: main");
+	char *daemon = own("-daemon"), *comm = own(": main"), path[64];
+	pid_t pid;
 
-	(void)spawn("redshank-other");
-	by_name(names[_i], 1);
+	(void)snprintf(path, sizeof(path), "/usr/sbin/%s", daemon);
+	pid = spawn_renamed(path, comm);
+	(void)spawn(own("-other"));
+	by_name(_i == 0 ? daemon : comm, 1);
 	start(300); /* so that the list is made anew each time */
 	for (unsigned i = 1; i <= 3; i++)
 		harness_expect(&h, i, CHECK_OUTCOME_GOOD, "1 processes");
@@ -593,9 +620,11 @@ START_TEST (a_process_has_two_names) {
 END_TEST
 
 START_TEST (more_than_can_be_held) {
-	by_name("redshank-many", 256);
+	char *name = own("-many");
+
+	by_name(name, 256);
 	for (int i = 0; i < 258; i++)
-		(void)spawn("redshank-many");
+		(void)spawn(name);
 	start(HOUR);
 	harness_expect(&h, 1, CHECK_OUTCOME_GOOD, "256+ processes");
 	/* 257 are left, of which we hold 255: no death is told before they were counted. */
