@@ -27,12 +27,15 @@ static bool agent_may_leave(const struct agent *a)
 	       status->link == APPLY_LINK_REFUSED;
 }
 
-/* The time is over at which a stop leaves in any case: fn is called then. */
+/* The time is over at which a stop leaves in any case: fn is called then. Counted from now, and not
+ * from when the loop woke up, as sd_event_add_time_relative does: before the time of what leaves
+ * gently is over it is not withdrawn, and the agent would end without having done it. */
 static int agent_stop_timer(struct agent *a, uint64_t ms, sd_event_time_handler_t fn)
 {
+	uint64_t when_us = clock_monotime().us + ms * 1000;
+
 	a->stop_timer = sd_event_source_disable_unref(a->stop_timer);
-	return sd_event_add_time_relative(
-		a->event, &a->stop_timer, CLOCK_BOOTTIME, ms * 1000, 1000, fn, a);
+	return sd_event_add_time(a->event, &a->stop_timer, CLOCK_BOOTTIME, when_us, 1000, fn, a);
 }
 
 /* The managed addresses go last, each when its own grace is over; those of which BIRD has not said

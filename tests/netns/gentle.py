@@ -316,6 +316,19 @@ def test_stop(site):
     check(agent.process.wait(20) == 0, "a second TERM does not wait")
 
 
+def test_stop_of_many(site):
+    """TERM of more than is decided in a moment: what leaves gently has left when the agent ends."""
+    many = {f"10.2.0.{i}/32": {"weight": 100, "address_check": False} for i in range(200)}
+    agent = fresh(site, {"leave": {"graceful": "1s"}, "prefixes": many}, wait=False, stop_grace="0ms")
+    agent.wait_status(
+        lambda s: s["bird"]["settled"] and all(p["exported"] == 1 for p in s["services"]["dns"]["prefixes"].values()),
+        what="all are announced", timeout=20)
+    moment = site.moment()
+    check(agent.stop() == 0, "exit status")
+    for prefix in many:
+        site.wire.wait_withdraw("edge1", prefix, since=moment)
+
+
 def test_shared(site):
     """What every server depends on demotes and does not withdraw."""
     agent = fresh(site, wait=False, last_resort=True, dns={})
