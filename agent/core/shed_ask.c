@@ -198,7 +198,10 @@ static struct shed_held *shed_find_held(struct shed *s, const struct shed_call *
 void shed_answered(struct shed *s, const struct shed_call *call, const struct shed_answer *answer,
 	struct monotime now)
 {
-	uint64_t drift_ms = answer->lease_ms * s->settings.drift_bp / SHED_WHOLE_BP;
+	/* Nobody is taken at his word for longer than was asked. */
+	uint64_t lease_ms =
+		answer->lease_ms < s->settings.lease_ms ? answer->lease_ms : s->settings.lease_ms;
+	uint64_t drift_ms = lease_ms * s->settings.drift_bp / SHED_WHOLE_BP;
 	uint64_t off_ms = drift_ms + s->settings.guard_ms;
 	struct shed_held *held = call->give_back ? NULL : shed_find_held(s, call);
 
@@ -211,8 +214,8 @@ void shed_answered(struct shed *s, const struct shed_call *call, const struct sh
 		return;
 	}
 	held->granted_sent = call->sent;
-	if (answer->lease_ms > off_ms)
-		held->until = monotime_add_ms(call->sent, answer->lease_ms - off_ms);
+	if (lease_ms > off_ms)
+		held->until = monotime_add_ms(call->sent, lease_ms - off_ms);
 	held->call_at = monotime_add_ms(call->sent, s->settings.renew_ms);
 }
 

@@ -364,6 +364,24 @@ START_TEST (leases_count_from_sending_less_guard_and_drift) {
 }
 END_TEST
 
+/* A promise for a minute is one for as long as was asked: whoever gave it may be gone by then. */
+START_TEST (nobody_promises_for_longer_than_asked) {
+	size_t v = until_out();
+	struct shed_call call;
+
+	now = monotime_add_ms(now, 2500);
+	tell_own();
+	shed_decide(shed, now, 0);
+	while (shed_next_call(shed, &call, now))
+		shed_answered(shed, &call, &(struct shed_answer){SHED_REFUSAL_NONE, 60000}, now);
+	ck_assert(is_out(v));
+	for (size_t j = 0; j < NEIGHBOURS; j++)
+		tellers[j].deaf = true;
+	pass(9000);
+	ck_assert(!is_out(v));
+}
+END_TEST
+
 START_TEST (fewer_than_the_floor_promise_and_it_returns) {
 	size_t v = until_out();
 
@@ -529,7 +547,7 @@ static void add_all(TCase *t)
 		the_tier_changes_while_it_asks, cool_again_while_it_asks, held_while_it_asks,
 		an_answer_to_an_old_question_is_nobodys,
 		leases_count_from_sending_less_guard_and_drift,
-		fewer_than_the_floor_promise_and_it_returns,
+		nobody_promises_for_longer_than_asked, fewer_than_the_floor_promise_and_it_returns,
 		who_reports_that_it_left_has_no_promise, frozen_it_returns_at_once_when_it_wakes,
 		the_room_is_asked_for_until_it_shows, last_out_first_back,
 		it_returns_only_where_it_fits, no_effect_twice_returns_everything,
