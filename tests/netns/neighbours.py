@@ -152,7 +152,7 @@ def test_renewals_in_step(site):
 
             def answered():
                 return len([line for line in edge1.lines[mark:] if line.startswith("answered edge2 granted")])
-            eventually(lambda: answered() == n, 4, lambda: f"{n} answers: {answered()}; {site.edge2.counts()}")
+            eventually(lambda: answered() == n, 15, lambda: f"{n} answers: {answered()}; {site.edge2.counts()}")
     after = site.edge2.counts()
     check(after["connections"] - before["connections"] <= 4, "connections are kept", before, after)
     check(after["turned_away"] == before["turned_away"], "nobody was turned away", before, after)

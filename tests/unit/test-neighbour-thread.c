@@ -101,11 +101,9 @@ START_TEST (an_agent_that_hangs_reports_nothing) {
 	orders = thread_orders(thread);
 	orders->pins = pins;
 	thread_send(thread);
-	publish(thread);
-	ck_assert(LOOP_UNTIL(event, report_status(event) == 200, 10000));
+	ck_assert(LOOP_UNTIL(event, (publish(thread), report_status(event) == 200), 10000));
 	ck_assert(LOOP_UNTIL(event, report_status(event) == 503, 10000));
-	publish(thread);
-	ck_assert(LOOP_UNTIL(event, report_status(event) == 200, 10000));
+	ck_assert(LOOP_UNTIL(event, (publish(thread), report_status(event) == 200), 10000));
 	thread_free(thread);
 	sd_event_unref(event);
 }
