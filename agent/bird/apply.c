@@ -500,6 +500,19 @@ int apply_configure(struct apply *a, const struct config *config)
 
 /* ---- what was found ---- */
 
+/* Is what BIRD announces by this protocol what the agent before wanted? Its fragment says so: which
+ * part of a family is announced, and that what is up should not be. Its last `disable` may be lost:
+ * BIRD throws away what lies unread in a socket that was closed. */
+static bool apply_was_wanted(
+	const struct apply_service *s, const struct apply_protocol *p, size_t prefix)
+{
+	const char *block = s->text ? apply_text_block(s->text, p->name) : NULL;
+
+	if (p->family_protocol)
+		return apply_files_found(s, prefix) != PREFIX_WANTED_WITHDRAW;
+	return !block || apply_text_is_up(block);
+}
+
 static enum prefix_wanted apply_found_in_bird(
 	const struct apply *a, const struct apply_service *s, size_t prefix)
 {
@@ -511,8 +524,7 @@ static enum prefix_wanted apply_found_in_bird(
 
 		if (p->seen != PLAN_SEEN_UP || !apply_protocol_holds(p, prefix))
 			continue;
-		/* Which part of a family is announced, its fragment says. */
-		if (p->family_protocol && apply_files_found(s, prefix) == PREFIX_WANTED_WITHDRAW)
+		if (!apply_was_wanted(s, p, prefix))
 			continue;
 		if (!p->last_resort)
 			return PREFIX_WANTED_ANNOUNCE;

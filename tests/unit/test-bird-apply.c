@@ -443,6 +443,27 @@ START_TEST (test_adoption) {
 }
 END_TEST
 
+/* Taken over from an agent whose last `disable` BIRD has never read (it was busy): the fragment
+ * says what that one wanted, so what BIRD still announces was not found well. */
+START_TEST (test_adoption_of_a_lost_withdrawal) {
+	begin(2);
+	bird.mute = true;
+	apply_want(apply, 1, 0, PREFIX_WANTED_WITHDRAW);
+	apply_flush(apply);
+	apply_free(apply);
+	LOOP_FOR(event, 20); /* it throws the command away */
+	bird.mute = false;
+	ck_assert(is_up(1));
+	start_apply();
+	ck_assert(LOOP_UNTIL(event, is_ready, 900));
+	ck_assert_int_eq(apply_found(apply, 0, 0), PREFIX_WANTED_ANNOUNCE);
+	ck_assert_int_eq(apply_found(apply, 1, 0), PREFIX_WANTED_WITHDRAW);
+	apply_flush(apply);
+	ck_assert(LOOP_UNTIL(event, !is_up(1), 500));
+	ck_assert(is_up(0));
+}
+END_TEST
+
 /* What nobody configures any more: disabled, its fragment removed, forgotten by one configure. */
 START_TEST (test_orphan) {
 	unsigned before;
@@ -744,6 +765,7 @@ int main(void)
 	tcase_add_test(tc, test_written_to_after_the_end);
 	tcase_add_test(tc, test_away_then_back);
 	tcase_add_test(tc, test_adoption);
+	tcase_add_test(tc, test_adoption_of_a_lost_withdrawal);
 	tcase_add_test(tc, test_orphan);
 	tcase_add_test(tc, test_renamed_over_restart);
 	tcase_add_test(tc, test_mute);
