@@ -703,7 +703,7 @@ bool apply_leaves(const struct apply *a)
 {
 	for (size_t i = 0; i < a->n_protocols; i++)
 		if (a->protocols[i]->want == PLAN_WANT_GONE &&
-			a->protocols[i]->seen != PLAN_SEEN_ABSENT)
+			(a->protocols[i]->seen != PLAN_SEEN_ABSENT || a->protocols[i]->coming))
 			return true;
 	return false;
 }

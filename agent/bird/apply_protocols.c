@@ -79,7 +79,8 @@ void apply_forget_absent(struct apply *a)
 	for (size_t i = 0; i < a->n_protocols; i++) {
 		struct apply_protocol *p = a->protocols[i];
 
-		if (p->want == PLAN_WANT_GONE && p->seen == PLAN_SEEN_ABSENT && p->command == 0)
+		if (p->want == PLAN_WANT_GONE && p->seen == PLAN_SEEN_ABSENT && p->command == 0 &&
+			!p->coming)
 			apply_protocol_free(p);
 		else
 			a->protocols[kept++] = p;

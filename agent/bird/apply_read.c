@@ -181,19 +181,35 @@ static void read_on_status(void *userdata, int error, const struct reply *reply)
 	a->life = status;
 }
 
+/* One of ours that nothing here knows: what its name says that it holds may be wanted still, under
+ * another name (apply_is_replaced()). An agent that ended between a reload and its `configure` has
+ * left no fragment for it. */
+static struct apply_protocol *read_add_unknown(struct apply *a, const char *name)
+{
+	struct apply_protocol *p = apply_add(a, name);
+	struct prefix held;
+
+	if (!p)
+		return NULL;
+	p->want = PLAN_WANT_GONE;
+	if (names_prefix(name, &held) && (p->held = malloc(sizeof(held)))) {
+		p->held[0] = held;
+		p->n_held = 1;
+	}
+	event_say(LOG_NOTICE, EVENT_DRIFT, &(const struct event_fields){.protocol = p->name},
+		"bird: protocol %s is no longer configured", p->name);
+	return p;
+}
+
 static void read_found_protocol(struct apply *a, const struct observe_protocol *found)
 {
 	struct apply_protocol *p = apply_find(a, found->name);
 	enum plan_seen seen = found->up ? PLAN_SEEN_UP : PLAN_SEEN_DOWN;
 
 	if (!p) {
-		p = apply_add(a, found->name);
+		p = read_add_unknown(a, found->name);
 		if (!p)
 			return;
-		p->want = PLAN_WANT_GONE;
-		event_say(LOG_NOTICE, EVENT_DRIFT,
-			&(const struct event_fields){.protocol = p->name},
-			"bird: protocol %s is no longer configured", p->name);
 	}
 	p->listed = a->observe_asked;
 	if (p->command != 0 || p->answered > a->observe_asked)

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #define NAMES_START "redshank:"
+#define NAMES_LAST ":last"
 
 /* FNV-1a, 64 bits (http://www.isthe.com/chongo/tech/comp/fnv/), folded to 32. */
 static uint32_t names_hash(const char *text)
@@ -46,14 +47,14 @@ const char *names_protocol(
 		(void)snprintf(object, sizeof(object), "%s", address);
 	else
 		(void)snprintf(object, sizeof(object), "%s-%u", address, prefix->length);
-	return names_build(buf, service, object, last_resort ? ":last" : "");
+	return names_build(buf, service, object, last_resort ? NAMES_LAST : "");
 }
 
 const char *names_family_protocol(
 	char buf[NAMES_MAX], const char *service, enum address_family family, bool last_resort)
 {
 	return names_build(buf, service, family == ADDRESS_FAMILY_IPV4 ? "v4" : "v6",
-		last_resort ? ":last" : "");
+		last_resort ? NAMES_LAST : "");
 }
 
 const char *names_pattern(char buf[NAMES_MAX], const char *service)
@@ -85,4 +86,29 @@ bool names_is_ours(const char *name)
 	service = name + strlen(NAMES_START);
 	end = strchr(service, ':');
 	return end && end[1] && names_service_is_valid(service, (size_t)(end - service));
+}
+
+bool names_prefix(const char *name, struct prefix *ret)
+{
+	char text[NAMES_MAX];
+	struct prefix p;
+	char *dash;
+	size_t n;
+
+	if (!names_is_ours(name) || strlen(name) >= sizeof(text))
+		return false;
+	(void)snprintf(text, sizeof(text), "%s", strchr(name + strlen(NAMES_START), ':') + 1);
+	n = strlen(text);
+	if (n > strlen(NAMES_LAST) && strcmp(text + n - strlen(NAMES_LAST), NAMES_LAST) == 0)
+		text[n - strlen(NAMES_LAST)] = '\0';
+	dash = strchr(text, '-');
+	if (dash) {
+		*dash = '/';
+		return prefix_parse(text, ret, NULL) == 0;
+	}
+	if (address_parse(text, &p.address, NULL) < 0)
+		return false;
+	p.length = p.address.family == ADDRESS_FAMILY_IPV4 ? 32 : 128;
+	*ret = p;
+	return true;
 }

@@ -34,6 +34,10 @@ const char *names_pattern(char buf[NAMES_MAX], const char *service);
 /* True for a name of ours: 'redshank:SERVICE:' and something behind it. */
 bool names_is_ours(const char *name);
 
+/* The prefix of such a protocol, or of its twin. False: the name does not tell (a family's,
+ * hashed). */
+bool names_prefix(const char *name, struct prefix *ret);
+
 /* True for [A-Za-z0-9][A-Za-z0-9_-]{0,31} in the first n bytes. */
 bool names_service_is_valid(const char *service, size_t n);
 

@@ -5,12 +5,41 @@
 #include "agent/system/log.h"
 #include "tests/unit/apply-site.h"
 
+static bool many_are_up(const char *service)
+{
+	char name[NAMES_MAX];
+	const struct fake_protocol *p = fake_find(
+		&bird.running, names_family_protocol(name, service, ADDRESS_FAMILY_IPV4, false));
+
+	return p && p->up;
+}
+
 /* Of s0 with n prefixes: what is wanted of the first, and of the others. */
 static void want_whole(size_t n, enum prefix_wanted first, enum prefix_wanted others)
 {
 	for (size_t i = 0; i < n; i++)
 		apply_want(apply, 0, i, i == 0 ? first : others);
 	apply_flush(apply);
+}
+
+static struct config_prefix many[NAMES_SINGLE_MAX + 1];
+
+/* s0 of so many prefixes that they have one protocol, redshank:s0:v4; all announced. */
+static void begin_many(void)
+{
+	make_config(1);
+	for (size_t i = 0; i < ELEMENTSOF(many); i++) {
+		many[i] = prefixes[0][0];
+		many[i].prefix.address.bytes[2] = (uint8_t)(i >> 8);
+		many[i].prefix.address.bytes[3] = (uint8_t)i;
+	}
+	services[0].prefixes = many;
+	services[0].n_prefixes = ELEMENTSOF(many);
+	fake_start(&bird);
+	start_apply();
+	ck_assert(LOOP_UNTIL(event, is_ready, 2000));
+	want_whole(ELEMENTSOF(many), PREFIX_WANTED_ANNOUNCE, PREFIX_WANTED_ANNOUNCE);
+	ck_assert(LOOP_UNTIL(event, settled() && many_are_up("s0"), 3000));
 }
 
 /* ---- the way of a command ---- */
@@ -228,28 +257,13 @@ END_TEST
  * a whole or not at all. So where BIRD refuses to learn that one of them is out, it stays down: the
  * others are not announced at the price of one that must not be. */
 START_TEST (test_refused_part_of_many) {
-	static struct config_prefix many[NAMES_SINGLE_MAX + 1];
 	const struct fake_protocol *p;
-	char name[NAMES_MAX], first[PREFIX_TEXT_MAX];
+	char first[PREFIX_TEXT_MAX];
 
-	make_config(1);
-	for (size_t i = 0; i < ELEMENTSOF(many); i++) {
-		many[i] = prefixes[0][0];
-		many[i].prefix.address.bytes[2] = (uint8_t)(i >> 8);
-		many[i].prefix.address.bytes[3] = (uint8_t)i;
-	}
-	services[0].prefixes = many;
-	services[0].n_prefixes = ELEMENTSOF(many);
+	begin_many();
+	p = &bird.running.protocols[0];
 	(void)prefix_format(&many[0].prefix, first);
-	(void)names_family_protocol(name, "s0", ADDRESS_FAMILY_IPV4, false);
-	fake_start(&bird);
-	start_apply();
-	ck_assert(LOOP_UNTIL(event, is_ready, 2000));
-	want_whole(ELEMENTSOF(many), PREFIX_WANTED_ANNOUNCE, PREFIX_WANTED_ANNOUNCE);
-	ck_assert(LOOP_UNTIL(event, (p = fake_find(&bird.running, name)) && p->up, 3000));
 	ck_assert(fake_holds(p, first));
-	ck_assert(LOOP_UNTIL(event, settled(), 3000));
-
 	bird.refuse = "/etc/bird/bird.conf:7:3 syntax error, unexpected '}'";
 	want_whole(ELEMENTSOF(many), PREFIX_WANTED_WITHDRAW, PREFIX_WANTED_WITHDRAW);
 	ck_assert(LOOP_UNTIL(event, !p->up && settled(), 1000));
@@ -263,8 +277,7 @@ START_TEST (test_refused_part_of_many) {
 	want_whole(ELEMENTSOF(many), PREFIX_WANTED_WITHDRAW, PREFIX_WANTED_WITHDRAW);
 	want_whole(ELEMENTSOF(many), PREFIX_WANTED_WITHDRAW, PREFIX_WANTED_ANNOUNCE);
 	bird.refuse = NULL;
-	ck_assert(LOOP_UNTIL(
-		event, settled() && (p = fake_find(&bird.running, name)) && p->up, 5000));
+	ck_assert(LOOP_UNTIL(event, settled() && p->up, 5000));
 	ck_assert(!fake_holds(p, first));
 }
 END_TEST
@@ -497,6 +510,29 @@ START_TEST (test_renamed_over_restart) {
 	ck_assert_uint_eq(bird.n_disable, 0);
 	ck_assert_uint_eq(bird.running.n, 1);
 	ck_assert(is_up(0));
+}
+END_TEST
+
+/* A service that gets another name twice, the second time while BIRD is at the configure of the
+ * first: the protocol that this one brings is not wanted by any name, and holds what is wanted. */
+START_TEST (test_renamed_twice) {
+	begin_many();
+	bird.busy_ms = 300;
+	bird.n_configure = 0;
+	(void)snprintf(names[0], sizeof(names[0]), "first");
+	ck_assert_int_eq(apply_configure(apply, &config), 0);
+	apply_flush(apply);
+	ck_assert(LOOP_UNTIL(event, bird.n_configure == 1 && many_are_up("first"), 2000));
+	(void)snprintf(names[0], sizeof(names[0]), "second");
+	ck_assert_int_eq(apply_configure(apply, &config), 0);
+	apply_flush(apply);
+	apply_observe(apply); /* as on a tick */
+	ck_assert(LOOP_UNTIL(event,
+		many_are_up("second") || !(many_are_up("first") || many_are_up("s0")), 5000));
+	ck_assert(many_are_up("second"));
+	ck_assert(LOOP_UNTIL(event, settled(), 3000));
+	ck_assert_uint_eq(bird.n_disable, 0);
+	ck_assert_uint_eq(bird.running.n, 1);
 }
 END_TEST
 
@@ -768,6 +804,7 @@ int main(void)
 	tcase_add_test(tc, test_adoption_of_a_lost_withdrawal);
 	tcase_add_test(tc, test_orphan);
 	tcase_add_test(tc, test_renamed_over_restart);
+	tcase_add_test(tc, test_renamed_twice);
 	tcase_add_test(tc, test_mute);
 	tcase_add_test(tc, test_garbage);
 	tcase_add_test(tc, test_restart);

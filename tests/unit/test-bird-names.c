@@ -33,12 +33,13 @@ static void parse(const char *text, struct prefix *ret)
 
 START_TEST (as_documented) {
 	char buf[NAMES_MAX];
-	struct prefix p;
+	struct prefix p, back;
 
 	for (size_t i = 0; i < ELEMENTSOF(rows); i++) {
 		parse(rows[i].prefix, &p);
 		ck_assert_str_eq(
 			names_protocol(buf, rows[i].service, &p, rows[i].last), rows[i].name);
+		ck_assert(names_prefix(buf, &back) && prefix_equal(&back, &p));
 	}
 	ck_assert_str_eq(
 		names_family_protocol(buf, "dns", ADDRESS_FAMILY_IPV4, false), "redshank:dns:v4");
@@ -124,6 +125,19 @@ START_TEST (is_ours) {
 }
 END_TEST
 
+/* What a name does not tell is not guessed. */
+START_TEST (no_prefix_in_it) {
+	static const char *const bad[] = {"redshank:dns:v4", "redshank:dns:v6:last",
+		"redshank:dns:12345678", "redshank:dns:192.0.2.1-24", "redshank:dns:192.0.2.53-33",
+		"redshank:dns::last", "redshank:dns:-", "redshank::192.0.2.53",
+		"redshank:dns:", "dns:192.0.2.53", ""};
+	struct prefix p;
+
+	for (size_t i = 0; i < ELEMENTSOF(bad); i++)
+		ck_assert_msg(!names_prefix(bad[i], &p), "%s", bad[i]);
+}
+END_TEST
+
 START_TEST (services) {
 	static const char *const good[] = {"a", "4dns", "dns-v4", "dns_v4", "A", LONGEST};
 	static const char *const bad[] = {"", "-a", "_a", "a b", "a.b", "a:b", "a/b", "caf\xc3\xa9",
@@ -145,6 +159,7 @@ int main(void)
 
 	tcase_add_test(tc, as_documented);
 	tcase_add_test(tc, longest);
+	tcase_add_test(tc, no_prefix_in_it);
 	tcase_add_test(tc, hash_tells_lengths_apart);
 	tcase_add_test(tc, is_ours);
 	tcase_add_test(tc, services);
