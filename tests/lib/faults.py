@@ -1,6 +1,6 @@
 """What can break around an agent, each as a thing that begins and ends; see nemesis.py for who breaks it.
 
-A fault tells the ledger (promise.py) what it excuses, and nothing more: with the disk full, without
+A fault tells the ledger (promise.py) what it excuses, or promises, and nothing more: with the disk full, without
 descriptors, with a clock that jumps, a dead service still leaves in time and a healthy one stays.
 """
 
@@ -13,10 +13,12 @@ import subprocess
 import threading
 import time
 
-from lib.promise import DEAD, DRAINED, EVERYTHING, HUNG, MISSING, Span
+from lib.promise import DEAD, DRAINED, EVERYTHING, HUNG, MISSING, REMOVED, WEIGHED, Span
 from lib.wait import until
 
 FAULTS = {}
+WEB = "192.0.2.80/32"
+FILES = (WEIGHED, REMOVED)  # what takes a fragment that can be written
 
 
 def fault(name, **fields):
@@ -168,6 +170,21 @@ for _word in ("hang", "fork", "flood"):
     fault(f"command-{_word}s", word=_word)(type("Noise", (_Noise,), {}))
 
 
+@fault("address-removed", part="managed", lasts=(0.1, 2.0))
+class AddressRemoved(Fault):
+    """Somebody removes an address that the agent manages, once or again."""
+
+    def begin(self):
+        begun = time.time()
+        if self.world.remove_managed():
+            self.ledger.down("managed", MISSING, begun).end = time.time()
+            self.ledger.removed.setdefault("managed", []).append(Span(begun, time.time(), (REMOVED,), self.name))
+
+    def end(self):
+        if self.rng.random() < 0.5:
+            self.begin()
+
+
 # ---- the agent ----
 
 
@@ -245,37 +262,99 @@ class Reloads(Fault):
 # ---- the operator ----
 
 
-@fault("drains", part="operator", lasts=(0.3, 3.0))
-class Drains(Fault):
-    """Somebody drains a service and takes it back. What the agent has confirmed holds, whatever happens to it; what it
-    did not answer may be done all the same, then or when it can."""
+class _Word(Fault):
+    """What an operator says, and takes back. What the agent has confirmed holds, whatever happens to it; what it did
+    not answer may be done all the same, then or when it can."""
+
+    lasts = (0.3, 3.0)
 
     def begin(self):
-        self.down = self.ledger.down("web", DRAINED)
-        self.sure = self.ask("drain") == 200
-        if not self.sure:
-            self.down.mending = self.down.begin
+        self.said()
+        self.sure = self.ask(*self.word) == 200
+        self.answered()
 
     def end(self):
-        self.down.mending = self.down.mending or time.time()
-        if not self.undrained():
-            self.world.unfinished.append(lambda: until(self.undrained, 15, "undrained"))
+        self.ends()
+        if not self.undone():
+            self.world.unfinished.append(lambda: until(self.undone, 15, f"{self.name} no more"))
 
-    def undrained(self):
-        code = self.ask("undrain")
+    def undone(self):
+        code = self.ask(*self.undo)
         if code == 409 and self.sure:
-            self.world.unexpected.append("a drain that was confirmed is not known")
+            self.world.unexpected.append(f"{self.name}: what was confirmed is not known")
         self.sure = False  # from now on: a try without an answer may have done it
         if code in (200, 409):
-            self.down.end = time.time()
+            self.over()
         return code in (200, 409)
 
-    def ask(self, command):
+    def ask(self, command, body):
         """The answer's code, or None."""
         try:
-            return self.world.agent.get(f"/v1/{command}", 1.0, "POST", json.dumps({"name": "web"}))[0]
+            return self.world.agent.get(f"/v1/{command}", 1.0, "POST", json.dumps(body))[0]
         except OSError:
             return None
+
+
+@fault("drains", part="operator")
+class Drains(_Word):
+    word, undo = ("drain", {"name": "web"}), ("undrain", {"name": "web"})
+
+    def said(self):
+        self.down = self.ledger.down("web", DRAINED)
+
+    def answered(self):
+        self.down.mending = None if self.sure else self.down.begin
+
+    def ends(self):
+        self.down.mending = self.down.mending or time.time()
+
+    def over(self):
+        self.down.end = time.time()
+
+
+@fault("freezes", part="freeze")
+class Freezes(_Word):
+    """What checks say changes nothing; a dead process and a missing address withdraw, and what they withdrew stays so."""
+
+    word, undo = ("freeze", {}), ("thaw", {})
+    held = None
+
+    def said(self):
+        self.blind = self.span(self.ledger.blind, (HUNG, REMOVED))
+
+    def answered(self):
+        if self.sure:
+            self.held = self.span(self.ledger.frozen)
+
+    def ends(self):
+        if self.held:
+            self.held.end = time.time()
+
+    def over(self):
+        self.blind.end = time.time()
+
+
+@fault("weights", part="weight")
+class Weights(_Word):
+    """A prefix has another weight for a while, and nothing else changes."""
+
+    undo = ("weight", {"name": WEB, "weight": None})
+
+    def said(self):
+        weight = self.rng.choice([0, 7, 150, 65535])
+        self.word = ("weight", {"name": WEB, "weight": weight})
+        self.given = Span(time.time(), None, (WEIGHED,), f"the operator's weight {weight}", weight=weight)
+        self.ledger.weights.setdefault("web", []).append(self.given)
+
+    def answered(self):
+        self.given.begin = time.time()
+        self.given.end = None if self.sure else self.given.begin
+
+    def ends(self):
+        self.given.end = self.given.end or time.time()
+
+    def over(self):
+        pass
 
 
 # ---- BIRD ----
@@ -331,13 +410,12 @@ class _Middleman(Fault):
     blinding = True
 
     def begin(self):
-        self.blind = self.span(self.ledger.blind) if self.blinding else None
+        self.blind = self.span(self.ledger.blind, EVERYTHING if self.blinding else FILES)
         self.world.middleman.mode = self.mode
 
     def end(self):
         self.world.middleman.mode = "pass"
-        if self.blind:
-            self.blind.end = time.time()
+        self.blind.end = time.time()
 
 
 for _mode, _blinding in (("hang", True), ("garbage", True), ("refuse", True), ("drip", False)):
@@ -346,15 +424,17 @@ for _mode, _blinding in (("hang", True), ("garbage", True), ("refuse", True), ("
 
 @fault("bird-conf-broken", part="conf", lasts=(0.5, 3.0))
 class BirdConfBroken(Fault):
-    """Somebody breaks bird.conf, tries to load it, and repairs it. Nothing is excused."""
+    """Somebody breaks bird.conf, tries to load it, and repairs it. Only what has to be loaded is excused."""
 
     def begin(self):
+        self.blind = self.span(self.ledger.blind, (WEIGHED,))
         self.world.edge.break_bird_conf()
         self.world.birdc("configure")
 
     def end(self):
         self.world.edge.repair_bird_conf()
         self.world.birdc("configure")
+        self.blind.end = time.time()
 
 
 class _Hand(Fault):
@@ -448,6 +528,7 @@ class FragmentsOfOthers(_Fragments):
 @fault("disk-full", part="disk")
 class DiskFull(Fault):
     def begin(self):
+        self.blind = self.span(self.ledger.blind, FILES)
         self.path = os.path.join(self.world.edge.fragments, "ballast")
         with contextlib.suppress(OSError), open(self.path, "wb", buffering=0) as f:
             while True:
@@ -456,6 +537,7 @@ class DiskFull(Fault):
     def end(self):
         with contextlib.suppress(OSError):
             os.unlink(self.path)
+        self.blind.end = time.time()
 
 
 @fault("disk-read-only", part="disk")
@@ -463,12 +545,14 @@ class DiskReadOnly(Fault):
     """Where it can not be made read-only because a file is being written, it is tried again."""
 
     def begin(self):
+        self.blind = self.span(self.ledger.blind, FILES)
         self.world.remount("ro")
         self.world.n_stale_files += 1
 
     def end(self):
         self.world.remount("rw")
         self.world.n_stale_files -= 1
+        self.blind.end = time.time()
 
 
 # ---- the system's answers ----
@@ -481,22 +565,21 @@ class _Injected(Fault):
     blinding = ()
 
     def begin(self):
-        self.blind = self.span(self.ledger.blind, self.blinding) if self.blinding else None
+        self.blind = self.span(self.ledger.blind, self.blinding)
         self.world.n_stale_files += "unlinkat" in self.calls
         self.strace = self.world.strace(f"trace={self.calls}", f"inject={self.calls}:error={self.error}")
 
     def end(self):
         self.world.end_strace(self.strace)
         self.world.n_stale_files -= "unlinkat" in self.calls
-        if self.blind:
-            self.blind.end = time.time()
+        self.blind.end = time.time()
 
 
 for _name, _calls, _error, _blinding in (
-    ("no-space", "rename,renameat,renameat2,fsync,ftruncate", "ENOSPC", ()),
-    ("io-errors", "rename,renameat,renameat2,fsync,unlink,unlinkat", "EIO", ()),
-    ("read-only", "rename,renameat,renameat2,unlink,unlinkat,mkdir,mkdirat", "EROFS", ()),
-    ("no-descriptors", "open,openat,socket,accept,accept4,pidfd_open,timerfd_create,pipe2,dup,dup2", "EMFILE", (HUNG,)),
+    ("no-space", "rename,renameat,renameat2,fsync,ftruncate", "ENOSPC", FILES),
+    ("io-errors", "rename,renameat,renameat2,fsync,unlink,unlinkat", "EIO", FILES),
+    ("read-only", "rename,renameat,renameat2,unlink,unlinkat,mkdir,mkdirat", "EROFS", FILES),
+    ("no-descriptors", "open,openat,socket,accept,accept4,pidfd_open,timerfd_create,pipe2,dup,dup2", "EMFILE", (HUNG, *FILES)),
     ("no-forks", "fork,vfork,clone,clone3", "EAGAIN", ()),
 ):
     fault(_name, calls=_calls, error=_error, blinding=_blinding)(type("Injected", (_Injected,), {}))
@@ -507,7 +590,7 @@ class NoMemory(Fault):
     """Every allocation of the agent fails; see famine.c."""
 
     def begin(self):
-        self.blind = self.span(self.ledger.blind, (HUNG,))
+        self.blind = self.span(self.ledger.blind, (HUNG, *FILES))
         self.world.agent.process.send_signal(signal.SIGRTMIN + 1)
 
     def end(self):

@@ -26,11 +26,12 @@ from lib.wire import normal
 CONVERGENCE = 5.0  # seconds after the last fault has ended
 RESTART = 0.2  # as RestartSec of redshank.service
 STATUS = ("State", "TracerPid", "SigPnd", "ShdPnd", "SigBlk")
-FLAP, NOISE = "192.0.2.99", "192.0.2.98"
+FLAP, NOISE, MANAGED = "192.0.2.99", "192.0.2.98", "192.0.2.97"
 SERVICES = {
     "dns": ["192.0.2.53/32", "2001:db8::53/128"],
     "web": ["192.0.2.80/32"],
     "flap": [f"{FLAP}/32"],
+    "managed": [f"{MANAGED}/32"],  # its address is the agent's to add, and it has no checks
 }
 NOISE_SCRIPT = """\
 case $(cat "$0.word") in
@@ -92,6 +93,7 @@ class World:
             "prefixes": {f"{NOISE}/32": 100},
             "checks": {"command": {"type": "exec", "command": ["/bin/sh", self.noise]}},
         }
+        config["services"]["managed"] = {"prefixes": {f"{MANAGED}/32": 100}, "manage_addresses": True}
         self.clock = edge.host.path("clock")
         self.jump(0)
         shims = [os.path.join(build_folder(), "tests", "lib", "libclockjump.so")]
@@ -164,6 +166,11 @@ class World:
         argv = ["mount", "-o", f"remount,{mode}", self.edge.fragments]
         until(lambda: self.edge.host.run(argv, check=False).returncode == 0, 2, f"remounted {mode}")
 
+    def remove_managed(self):
+        """Whether the address was there."""
+        argv = ["ip", "addr", "del", f"{MANAGED}/32", "dev", "lo"]
+        return self.edge.host.run(argv, check=False).returncode == 0
+
     def expect_death(self):
         with self._lock:
             self.deaths += 1
@@ -231,15 +238,13 @@ class World:
 
     def is_converged(self):
         """All that is healthy is announced at the router, and the agent has nothing left to do."""
-        for prefixes in SERVICES.values():
-            for prefix in prefixes:
-                if "edge1" not in self.site.routes(prefix):
-                    return False
         status = self.agent.status()
-        return status["bird"]["settled"] and all(
-            entry["wanted"] == "announce" and entry["announced"]
-            for name in SERVICES for entry in status["services"][name]["prefixes"].values()
-        )
+        for name, prefixes in SERVICES.items():
+            for prefix in prefixes:
+                entry, route = status["services"][name]["prefixes"][prefix], self.site.routes(prefix).get("edge1")
+                if not (entry["wanted"] == "announce" and entry["announced"] and route and route.med == entry["weight"]):
+                    return False
+        return status["bird"]["settled"]
 
     def converged(self, timeout):
         begun = time.time()
@@ -279,6 +284,8 @@ class World:
         broken = judge(self.ledger, events, begun)
         if took > CONVERGENCE:
             broken.append(f"converged only {took:.1f} s after the last fault")
+        status = self.agent.status()
+        broken += [f"still said: {key} {status[key]}" for key in ("drains", "weights", "freeze") if status[key]]
         broken += self.unexpected + self.site.problems()
         self.unexpected = []
         return took, broken
