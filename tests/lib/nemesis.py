@@ -19,6 +19,7 @@ from lib.birds import Control
 from lib.faults import FAULTS
 from lib.middleman import Middleman
 from lib.promise import Ledger, Span, judge
+from lib.pulse import Pulse
 from lib.site import Site
 from lib.wait import TimedOut, until
 from lib.wire import normal
@@ -26,6 +27,7 @@ from lib.wire import normal
 CONVERGENCE = 5.0  # seconds after the last fault has ended
 RESTART = 0.2  # as RestartSec of redshank.service
 STATUS = ("State", "TracerPid", "SigPnd", "ShdPnd", "SigBlk")
+PULSE = Pulse()
 FLAP, NOISE, MANAGED = "192.0.2.99", "192.0.2.98", "192.0.2.97"
 SERVICES = {
     "dns": ["192.0.2.53/32", "2001:db8::53/128"],
@@ -281,8 +283,9 @@ class World:
         except TimedOut as e:
             return None, [f"no convergence: {e}"]
         events = [e for e in self.site.wire.since(begun, edge="edge1", kinds=None)]
-        broken = judge(self.ledger, events, begun)
-        if took > CONVERGENCE:
+        withheld = PULSE.withheld(begun)
+        broken = judge(self.ledger, events, begun, withheld=withheld)
+        if took > CONVERGENCE + withheld:
             broken.append(f"converged only {took:.1f} s after the last fault")
         status = self.agent.status()
         broken += [f"still said: {key} {status[key]}" for key in ("drains", "weights", "freeze") if status[key]]
