@@ -20,6 +20,7 @@ struct shed *shed_new(struct monotime started)
 		s->started = started;
 		s->why = SHED_WHY_NEW;
 		s->deadline = MONOTIME_NEVER;
+		s->obeyed = SIZE_MAX;
 	}
 	return s;
 }

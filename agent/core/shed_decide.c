@@ -338,6 +338,11 @@ static void shed_give_up(struct shed *s, struct shed_record *r, enum shed_why wh
 
 	s->n_failed++;
 	s->wait_until = monotime_add_ms(now, wait_ms);
+	/* Whoever refused may do so for good: another prefix has the next turn, where there is one.
+	 */
+	if (why == SHED_WHY_REFUSED || why == SHED_WHY_TIMEOUT)
+		s->prefixes[r->prefix].hold_until = monotime_max(s->prefixes[r->prefix].hold_until,
+			monotime_add_ms(s->wait_until, s->settings.rank_ms + s->settings.ask_ms));
 	s->prefixes[r->prefix].why_neighbour = neighbour;
 	s->want = 0;
 	s->is_top = false;
@@ -390,10 +395,14 @@ static void shed_go_on(struct shed *s, struct shed_record *r, struct monotime no
 		shed_give_up(s, r, SHED_WHY_TIMEOUT, SIZE_MAX, now, random);
 }
 
-/* An operator wants it out: it is asked for without a turn, whatever the load is. */
+/* An operator wants it out: it is asked for without a turn, whatever the load is; behind the last
+ * one that was. */
 static void shed_obey(struct shed *s, struct monotime now)
 {
-	for (size_t i = 0; i < s->n_prefixes; i++) {
+	size_t first = s->obeyed + 1;
+
+	for (size_t k = 0; k < s->n_prefixes; k++) {
+		size_t i = (first + k) % s->n_prefixes;
 		struct shed_prefix_state *p = &s->prefixes[i];
 
 		if (p->word != SHED_WORD_SHED || p->record)
@@ -405,8 +414,9 @@ static void shed_obey(struct shed *s, struct monotime now)
 			p->why = SHED_WHY_LATE;
 		else if (!monotime_reached(s->wait_until, now))
 			p->why = SHED_WHY_WAITING;
-		else if (p->why == SHED_WHY_NOT_PICKED && !shed_asking(s))
-			shed_begin(s, i, SHED_WHY_OPERATOR, now);
+		else if (p->why == SHED_WHY_NOT_PICKED && !shed_asking(s) &&
+			 shed_begin(s, i, SHED_WHY_OPERATOR, now))
+			s->obeyed = i;
 	}
 }
 

@@ -132,6 +132,7 @@ struct shed {
 	bool decided, changed;
 	uint64_t last_request;
 	unsigned last_order;
+	size_t obeyed; /* the prefix that was asked for last by an operator's hand */
 	uint64_t n_sheds, n_restores, n_granted, n_refused;
 };
 

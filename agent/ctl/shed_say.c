@@ -35,7 +35,7 @@ static const struct shed_row {
 	{"too_small", "it carries too little to be worth a change", false},
 	{"too_large", "it carries too much to be moved at once", false},
 	{"last_prefix", "it is the last prefix that this server announces", false},
-	{"back_off", "it had to come back, and is left alone for a while", false},
+	{"back_off", "it had to come back, or was refused, and is left alone for a while", false},
 	{"floor", "too few neighbours announce it healthily", false},
 	{"tier_unknown", "one who would receive it does not report", false},
 	{"tier_hot", "too many of those who would receive it are hot", false},

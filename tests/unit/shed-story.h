@@ -41,6 +41,7 @@ static uint64_t load, prefix_load[PREFIXES];
 static bool load_follows; /* own load falls and rises with what is out */
 static bool sick[PREFIXES], held[PREFIXES], leaving[PREFIXES], was_out[PREFIXES];
 static bool uncounted;
+static size_t refused_prefix; /* that all refuse; SIZE_MAX: none */
 static unsigned prefix_floor;
 static bool floor_health;
 
@@ -72,6 +73,7 @@ static inline void begin(void)
 	prefix_floor = 2;
 	floor_health = false;
 	uncounted = false;
+	refused_prefix = SIZE_MAX;
 	load_follows = true;
 	load = 60000;
 	for (size_t v = 0; v < PREFIXES; v++)
@@ -187,6 +189,8 @@ static inline void answer_calls(void)
 		t->n_deletes += call.give_back;
 		if (call.give_back || t->deaf)
 			continue;
+		if (call.prefix == refused_prefix)
+			answer.refused = SHED_REFUSAL_SHEDDING;
 		t->last_share = call.share;
 		shed_answered(shed, &call, &answer, now);
 	}

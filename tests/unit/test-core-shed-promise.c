@@ -32,6 +32,15 @@ START_TEST (by_hand_under_the_floor) {
 }
 END_TEST
 
+START_TEST (by_hand_one_after_the_other) {
+	refused_prefix = 0;
+	for (size_t v = 0; v < 3; v++)
+		shed_word(shed, v, SHED_WORD_SHED, now);
+	pass(120000);
+	ck_assert(!is_out(0) && is_out(1) && is_out(2));
+}
+END_TEST
+
 /* By hand no load need be known, and none in the sum: the guard stands there all the same. */
 START_TEST (by_hand_never_the_last_prefix) {
 	uncounted = true;
@@ -359,12 +368,12 @@ END_TEST
 static void add_all(TCase *t)
 {
 	const TTest *const tests[] = {by_hand_with_promises, by_hand_under_the_floor,
-		by_hand_never_the_last_prefix, unshed_brings_back_and_holds,
-		it_promises_no_more_than_it_has, room_is_kept_for_a_while_after_a_promise,
-		why_it_refuses, what_it_asks_for_it_does_not_promise,
-		newly_started_it_has_no_room_to_promise, a_promise_ends_by_itself,
-		a_promise_with_room_ends_too, it_leaves_with_permits, without_permits_it_stays,
-		one_permit_too_few, what_it_promised_it_keeps_first,
+		by_hand_one_after_the_other, by_hand_never_the_last_prefix,
+		unshed_brings_back_and_holds, it_promises_no_more_than_it_has,
+		room_is_kept_for_a_while_after_a_promise, why_it_refuses,
+		what_it_asks_for_it_does_not_promise, newly_started_it_has_no_room_to_promise,
+		a_promise_ends_by_itself, a_promise_with_room_ends_too, it_leaves_with_permits,
+		without_permits_it_stays, one_permit_too_few, what_it_promised_it_keeps_first,
 		newly_started_it_may_have_promised, a_reload_keeps_what_is_out, its_report,
 		the_guard, every_word_is_one};
 

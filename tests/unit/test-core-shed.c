@@ -294,6 +294,16 @@ START_TEST (a_refusal_ends_it_and_it_waits) {
 }
 END_TEST
 
+/* Another one has its turn, though the refused one would fit best. */
+START_TEST (what_is_refused_is_not_all) {
+	refused_prefix = 4;
+	load = 90000;
+	pass(60000);
+	ck_assert_uint_ge(n_out(), 1);
+	ck_assert(!is_out(4));
+}
+END_TEST
+
 START_TEST (the_tier_changes_while_it_asks) {
 	tellers[2].deaf = true;
 	load = 90000;
@@ -545,7 +555,7 @@ static void add_all(TCase *t)
 		never_the_last_prefix, never_more_than_half, all_must_have_promised,
 		the_margin_is_asked_for, a_refusal_ends_it_and_it_waits,
 		the_tier_changes_while_it_asks, cool_again_while_it_asks, held_while_it_asks,
-		an_answer_to_an_old_question_is_nobodys,
+		what_is_refused_is_not_all, an_answer_to_an_old_question_is_nobodys,
 		leases_count_from_sending_less_guard_and_drift,
 		nobody_promises_for_longer_than_asked, fewer_than_the_floor_promise_and_it_returns,
 		who_reports_that_it_left_has_no_promise, frozen_it_returns_at_once_when_it_wakes,
