@@ -80,7 +80,7 @@ enum shed_why {
 	SHED_WHY_TOO_SMALL,
 	SHED_WHY_TOO_LARGE,
 	SHED_WHY_LAST_PREFIX,  /* the last one that this server announces */
-	SHED_WHY_BACK_OFF,     /* left alone after a restore */
+	SHED_WHY_BACK_OFF,     /* left alone after a restore or a refusal */
 	SHED_WHY_FLOOR,	       /* too few healthy announcers besides this server */
 	SHED_WHY_TIER_UNKNOWN, /* one of those who would receive it is stale */
 	SHED_WHY_TIER_HOT,     /* too many of those who would receive it are hot */
