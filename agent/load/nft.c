@@ -194,7 +194,7 @@ static int open_socket(struct nft *n)
 
 static int ask(struct nft *n)
 {
-	char message[256];
+	char message[256] = {0}; /* and so the padding behind attributes */
 	struct nlmsghdr *h = mnl_nlmsg_put_header(message);
 	struct nfgenmsg *g;
 	int r;

@@ -63,7 +63,7 @@ static struct nlmsghdr *put_request(
 
 int address_change_add(const struct address *address, uint32_t interface)
 {
-	char buf[REQUEST_SIZE];
+	char buf[REQUEST_SIZE] = {0}; /* and so the padding behind attributes */
 	const struct addresses_place place = {.address = *address,
 		.interface = interface,
 		.length = address->family == ADDRESS_FAMILY_IPV4 ? 32 : 128};
@@ -77,7 +77,7 @@ int address_change_add(const struct address *address, uint32_t interface)
 
 int address_change_remove(const struct addresses_place *place)
 {
-	char buf[REQUEST_SIZE];
+	char buf[REQUEST_SIZE] = {0}; /* and so the padding behind attributes */
 
 	return send_request(put_request(buf, RTM_DELADDR, 0, place));
 }

@@ -477,10 +477,9 @@ START_TEST (another_configuration_begins_anew) {
 }
 END_TEST
 
-/* Processor time, since the machine may be busy; sanitizers cost ten times and more. */
+/* With no time left a slice is a few prefixes, and the rest waits for the next. */
 START_TEST (slices_are_short) {
 	struct metrics_render render;
-	uint64_t most = 0;
 	char *text = NULL;
 	size_t length, slices = 0;
 	int r;
@@ -491,19 +490,14 @@ START_TEST (slices_are_short) {
 	facts.tally = tally;
 	metrics_begin(&render, METRICS_TEXT, 0);
 	do {
-		uint64_t began_us = clock_cpu_us(), us;
-
-		r = metrics_step(&render, &facts, 500, &text, &length);
-		us = clock_cpu_us() - began_us;
-		most = us > most ? us : most;
+		r = metrics_step(&render, &facts, 0, &text, &length);
 		slices++;
 	} while (r > 0);
 	metrics_done(&render);
 	ck_assert_int_eq(r, 0);
-	(void)printf("5,000 prefixes: %zu slices, the longest %llu us, %zu bytes\n", slices,
-		(unsigned long long)most, length);
-	ck_assert_uint_gt(slices, 1);
-	ck_assert_uint_lt(most, 50000);
+	(void)printf("5,000 prefixes: %zu slices, %zu bytes\n", slices, length);
+	/* Each prefix is in a dozen families, at most some dozens of them in a slice. */
+	ck_assert_uint_gt(slices, 12 * FAKE_MANY / 64);
 	free(text);
 }
 END_TEST
