@@ -15,6 +15,8 @@
   10. docs/design.md names every file of C in agent/ and probes/, and none that is not there: who looks for something
       begins there.
   11. Chance in the tests' Python comes from lib/chance.py, which has a seed and says it: a red run is red again.
+  12. What the tests' faults (faults.txt) exchange in a copy of core stands there once: else the long test of them
+      breaks, a while after the source was changed.
 
 usage: style.py ROOT
 """
@@ -83,6 +85,18 @@ def led_to():
             complain(ROOT / "docs/design.md", 1, f"names {known}, which is not there")
 
 
+def exchanged():
+    sys.path.insert(0, str(ROOT / "tests" / "scenario"))
+    from faults import read_faults
+
+    for name in ("tests/scenario/faults.txt", "tests/sim/faults.txt"):
+        for fault in read_faults(ROOT / name):
+            try:
+                fault.apply((ROOT / "agent" / "core" / fault.file).read_text(encoding="utf-8"))
+            except (ValueError, OSError) as error:
+                complain(ROOT / name, 1, f"{fault.name}: {error}")
+
+
 def dressed():
     """A configuration reaches apply in agent_apply() alone, which puts on it what is announced."""
     for path in sorted((ROOT / "agent").glob("*.c")):
@@ -128,6 +142,7 @@ def main():
     numbered_once("docs/invariants.md", r"\| ([A-Z]\d+) \|")
     led_to()
     dressed()
+    exchanged()
     for path in ROOT.iterdir():
         if path.name not in TOP_LEVEL and not path.name.startswith("."):
             complain(path, 1, "does not belong at the top level")
