@@ -536,9 +536,13 @@ static enum prefix_wanted apply_found_in_bird(
 
 		if (p->want != PLAN_WANT_GONE || p->seen != PLAN_SEEN_UP)
 			continue;
-		for (size_t k = 0; k < p->n_held; k++)
-			if (prefix_equal(&p->held[k], which))
+		for (size_t k = 0; k < p->n_held; k++) {
+			if (!prefix_equal(&p->held[k], which))
+				continue;
+			if (!p->last_resort || !s->config->prefixes[prefix].last_resort)
 				return PREFIX_WANTED_ANNOUNCE;
+			found = PREFIX_WANTED_DEMOTE;
+		}
 	}
 	return found;
 }

@@ -374,6 +374,7 @@ static void files_orphan_protocol(void *userdata, const char *name, const char *
 		return;
 	}
 	p->want = PLAN_WANT_GONE;
+	p->last_resort = names_is_last(name);
 	if (apply_text_is_up(block))
 		o->error = apply_text_prefixes(block, &p->held, &p->n_held);
 }

@@ -231,9 +231,10 @@ bool apply_protocol_holds(const struct apply_protocol *p, size_t prefix)
 	return !p->last_resort || c->last_resort;
 }
 
-/* Is the prefix configured and wanted up, and is a protocol that the configuration has for it seen
- * up? */
-bool apply_prefix_is_up(const struct apply *a, const struct prefix *prefix, bool *ret_seen_up)
+/* Is the prefix configured and `least` or more wanted of it, and is a protocol that the
+ * configuration has for it seen up? */
+static bool apply_prefix_is_up(const struct apply *a, const struct prefix *prefix,
+	enum prefix_wanted least, bool *ret_seen_up)
 {
 	for (size_t s = 0; s < a->n_services; s++) {
 		const struct apply_service *service = &a->services[s];
@@ -249,7 +250,7 @@ bool apply_prefix_is_up(const struct apply *a, const struct prefix *prefix, bool
 					apply_protocol_holds(p, i))
 					*ret_seen_up = true;
 			}
-			return service->prefixes[i].wanted != PREFIX_WANTED_WITHDRAW;
+			return service->prefixes[i].wanted >= least;
 		}
 	}
 	return false;
@@ -284,7 +285,7 @@ static bool apply_is_replaced(const struct apply *a, const struct apply_protocol
 	for (size_t i = 0; i < p->n_held; i++) {
 		bool seen_up = false;
 
-		if (!apply_prefix_is_up(a, &p->held[i], &seen_up))
+		if (!apply_prefix_is_up(a, &p->held[i], apply_least(p), &seen_up))
 			all_wanted = false;
 		else if (!seen_up)
 			waits = true;

@@ -192,6 +192,7 @@ static struct apply_protocol *read_add_unknown(struct apply *a, const char *name
 	if (!p)
 		return NULL;
 	p->want = PLAN_WANT_GONE;
+	p->last_resort = names_is_last(name);
 	if (names_prefix(name, &held) && (p->held = malloc(sizeof(held)))) {
 		p->held[0] = held;
 		p->n_held = 1;

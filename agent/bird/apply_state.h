@@ -352,7 +352,6 @@ enum plan_step apply_plan(const struct apply *a, const struct apply_protocol *p)
 bool apply_may_not_configure(const struct apply *a);
 /* Wanted down, it is worth a `disable`: it is up, or may be, or comes up. */
 bool apply_may_be_up(const struct apply_protocol *p);
-bool apply_prefix_is_up(const struct apply *a, const struct prefix *prefix, bool *ret_seen_up);
 void apply_unknown_all(struct apply *a, bool loaded_too); /* seen (and loaded) */
 
 /* ---- apply_watch.c ---- */

@@ -88,19 +88,24 @@ bool names_is_ours(const char *name)
 	return end && end[1] && names_service_is_valid(service, (size_t)(end - service));
 }
 
+bool names_is_last(const char *name)
+{
+	size_t n = strlen(name), last = strlen(NAMES_LAST);
+
+	return n > last && strcmp(name + n - last, NAMES_LAST) == 0;
+}
+
 bool names_prefix(const char *name, struct prefix *ret)
 {
 	char text[NAMES_MAX];
 	struct prefix p;
 	char *dash;
-	size_t n;
 
 	if (!names_is_ours(name) || strlen(name) >= sizeof(text))
 		return false;
 	(void)snprintf(text, sizeof(text), "%s", strchr(name + strlen(NAMES_START), ':') + 1);
-	n = strlen(text);
-	if (n > strlen(NAMES_LAST) && strcmp(text + n - strlen(NAMES_LAST), NAMES_LAST) == 0)
-		text[n - strlen(NAMES_LAST)] = '\0';
+	if (names_is_last(text))
+		text[strlen(text) - strlen(NAMES_LAST)] = '\0';
 	dash = strchr(text, '-');
 	if (dash) {
 		*dash = '/';

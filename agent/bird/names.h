@@ -34,6 +34,8 @@ const char *names_pattern(char buf[NAMES_MAX], const char *service);
 /* True for a name of ours: 'redshank:SERVICE:' and something behind it. */
 bool names_is_ours(const char *name);
 
+/* Is it a last-resort twin's? */
+bool names_is_last(const char *name);
 /* The prefix of such a protocol, or of its twin. False: the name does not tell (a family's,
  * hashed). */
 bool names_prefix(const char *name, struct prefix *ret);

@@ -32,7 +32,8 @@
 struct fake_protocol {
 	char name[NAMES_MAX];
 	uint64_t routes[8]; /* a bit for each, by fake_route() */
-	unsigned weight;    /* of the last */
+	unsigned weight;    /* of the last, */
+	bool graceful;	    /* and its GRACEFUL_SHUTDOWN */
 	bool up;
 };
 
@@ -134,6 +135,7 @@ static inline void fake_parse_file(const char *path, struct fake_configuration *
 		} else if (p && sscanf(line, "\troute %49s unreachable { redshank_weight = %u;",
 					prefix, &p->weight) == 2) {
 			p->routes[fake_route(prefix) / 64] |= 1ULL << fake_route(prefix) % 64;
+			p->graceful = strstr(line, "(65535,0)");
 		}
 	}
 }
@@ -303,19 +305,29 @@ static inline void fake_show_route(struct fake_bird *f, struct fake_connection *
 	bool export = strstr(line, " export ");
 
 	(void)sscanf(line, "show route %49s", prefix);
-	for (size_t i = 0; i < f->running.n && !p; i++)
-		if (f->running.protocols[i].up && fake_holds(&f->running.protocols[i], prefix))
-			p = &f->running.protocols[i];
+	for (size_t i = 0; i < f->running.n;
+		i++) { /* the preferred one has the lower weight here */
+		struct fake_protocol *one = &f->running.protocols[i];
+
+		if (one->up && fake_holds(one, prefix) && (!p || one->weight < p->weight))
+			p = one;
+	}
 	if (!p && !f->other_preferred && !(export && f->other_exported) &&
 		(export || !f->next_hop)) {
 		fake_say(c, "8001 Network not found\n");
 		return;
 	}
 	if (p && !export)
-		fake_say(c,
-			"1007-Table redshank4:\n %-20s unreachable [%s 12:00:00.000] * (250)\n"
-			"1012-\tredshank_weight: %u\n",
-			prefix, p->name, p->weight);
+		fake_say(c, "1007-Table redshank4:\n");
+	for (size_t i = 0; i < f->running.n && p && !export; i++) {
+		const struct fake_protocol *one = &f->running.protocols[i];
+
+		if (!one->up || !fake_holds(one, prefix))
+			continue;
+		fake_route_line(c, prefix, one->name, one == p);
+		fake_say(c, "1012-\tredshank_weight: %u\n%s", one->weight,
+			one->graceful ? " \tBGP.community: (65535,0)\n" : "");
+	}
 	fake_say(c, "1007-Table master4:\n");
 	if (f->other_preferred)
 		fake_route_line(c, prefix, f->other_preferred, true);

@@ -215,8 +215,7 @@ START_TEST (test_death_of_what_comes) {
 	if (_i == 0)
 		apply_want(apply, 1, 1, PREFIX_WANTED_WITHDRAW);
 	apply_flush(apply);
-	ck_assert(LOOP_UNTIL(event, !is_up(1), 500));
-	ck_assert(fake_is_busy(&bird));
+	ck_assert(LOOP_WITHIN(event, !is_up(1), 4000) && fake_is_busy(&bird));
 	LOOP_FOR(event, 200);
 	ck_assert_uint_eq(bird.n_disable, 1);
 }

@@ -40,6 +40,7 @@ START_TEST (as_documented) {
 		ck_assert_str_eq(
 			names_protocol(buf, rows[i].service, &p, rows[i].last), rows[i].name);
 		ck_assert(names_prefix(buf, &back) && prefix_equal(&back, &p));
+		ck_assert(names_is_last(buf) == rows[i].last);
 	}
 	ck_assert_str_eq(
 		names_family_protocol(buf, "dns", ADDRESS_FAMILY_IPV4, false), "redshank:dns:v4");

@@ -25,7 +25,8 @@ static const char refusal[] = "/etc/bird/bird.conf:7:3 syntax error";
 static struct {
 	unsigned service; /* or NOWHERE */
 	unsigned weight;
-	bool up;
+	bool last_resort;
+	enum prefix_wanted wanted;
 } wishes[STORY_PREFIXES];
 static char service_names[STORY_SERVICES][NAMES_SERVICE_MAX + 1];
 
@@ -79,8 +80,9 @@ static void make_story_config(void)
 		if (wishes[i].service == NOWHERE)
 			continue;
 		s = &c->services[wishes[i].service];
-		s->prefixes[s->n_prefixes++] = (struct config_prefix){
-			.prefix = story_prefix(i), .announced_weight = wishes[i].weight};
+		s->prefixes[s->n_prefixes++] = (struct config_prefix){.prefix = story_prefix(i),
+			.announced_weight = wishes[i].weight,
+			.last_resort = wishes[i].last_resort};
 	}
 	now = c;
 }
@@ -91,9 +93,7 @@ static void want(void)
 		for (size_t i = 0; i < now->services[s].n_prefixes; i++) {
 			const struct config_prefix *p = &now->services[s].prefixes[i];
 
-			apply_want(apply, s, i,
-				wishes[p->prefix.address.bytes[3] - 1].up ? PREFIX_WANTED_ANNOUNCE
-									  : PREFIX_WANTED_WITHDRAW);
+			apply_want(apply, s, i, wishes[p->prefix.address.bytes[3] - 1].wanted);
 		}
 	apply_flush(apply);
 }
@@ -114,20 +114,22 @@ static void start_agent(void)
 	ck_assert_int_eq(apply_new(&apply, event, &now->config.bird, &ops), 0);
 	ck_assert_int_eq(apply_configure(apply, &now->config), 0);
 	ck_assert_int_eq(apply_start(apply), 0);
-	ck_assert(LOOP_UNTIL(event, is_ready, 10000));
+	ck_assert(LOOP_UNTIL(event, is_ready, 2000));
 	want();
 }
 
 /* ---- what must be true ---- */
 
-static bool is_announced(size_t i)
+/* By a protocol that has it at its weight, or by a last resort. */
+static bool is_announced(size_t i, bool last)
 {
 	struct prefix p = story_prefix(i);
 	char text[PREFIX_TEXT_MAX];
 
 	(void)prefix_format(&p, text);
 	for (size_t k = 0; k < bird.running.n; k++)
-		if (bird.running.protocols[k].up && fake_holds(&bird.running.protocols[k], text))
+		if (bird.running.protocols[k].up && fake_holds(&bird.running.protocols[k], text) &&
+			bird.running.protocols[k].graceful == last)
 			return true;
 	return false;
 }
@@ -135,8 +137,10 @@ static bool is_announced(size_t i)
 static bool nothing_unwanted(void)
 {
 	for (size_t i = 0; i < STORY_PREFIXES; i++)
-		if (is_announced(i) && !wishes[i].up) {
-			(void)snprintf(wrong, sizeof(wrong), "192.0.2.%zu is announced", i + 1);
+		if ((is_announced(i, false) && wishes[i].wanted < PREFIX_WANTED_ANNOUNCE) ||
+			(is_announced(i, true) && wishes[i].wanted < PREFIX_WANTED_DEMOTE)) {
+			(void)snprintf(wrong, sizeof(wrong), "192.0.2.%zu is announced, wanted %s",
+				i + 1, prefix_wanted_name(wishes[i].wanted));
 			return false;
 		}
 	return true;
@@ -145,11 +149,28 @@ static bool nothing_unwanted(void)
 static bool everything_wanted(void)
 {
 	for (size_t i = 0; i < STORY_PREFIXES; i++)
-		if (!is_announced(i) && wishes[i].up) {
+		if (!is_announced(i, false) && (wishes[i].wanted == PREFIX_WANTED_ANNOUNCE ||
+						       (wishes[i].wanted == PREFIX_WANTED_DEMOTE &&
+							       !is_announced(i, true)))) {
 			(void)snprintf(wrong, sizeof(wrong), "192.0.2.%zu is not announced", i + 1);
 			return false;
 		}
 	return true;
+}
+
+static bool is_as_wanted(size_t i, bool last)
+{
+	enum prefix_wanted least = last ? PREFIX_WANTED_DEMOTE : PREFIX_WANTED_ANNOUNCE;
+	struct prefix prefix = story_prefix(i);
+	const struct fake_protocol *p;
+	char name[NAMES_MAX];
+	bool up = wishes[i].wanted >= least;
+
+	p = fake_find(&bird.running,
+		names_protocol(name, service_names[wishes[i].service], &prefix, last));
+	(void)snprintf(wrong, sizeof(wrong), "%s is not as wanted", name);
+	return p && p->up == up &&
+	       (!up || p->weight == (last ? FRAGMENT_LAST_WEIGHT : wishes[i].weight));
 }
 
 static bool as_wanted(void)
@@ -157,23 +178,15 @@ static bool as_wanted(void)
 	size_t n = 0;
 
 	for (size_t i = 0; i < STORY_PREFIXES; i++) {
-		struct prefix prefix = story_prefix(i);
-		const struct fake_protocol *p;
-		char name[NAMES_MAX];
-
 		if (wishes[i].service == NOWHERE)
 			continue;
-		n++;
-		p = fake_find(&bird.running,
-			names_protocol(name, service_names[wishes[i].service], &prefix, false));
-		(void)snprintf(wrong, sizeof(wrong), "%s is not as wanted", name);
-		if (!p || p->up != wishes[i].up || (p->up && p->weight != wishes[i].weight))
+		n += wishes[i].last_resort ? 2 : 1;
+		if (!is_as_wanted(i, false) || (wishes[i].last_resort && !is_as_wanted(i, true)))
 			return false;
 	}
 	(void)snprintf(wrong, sizeof(wrong),
-		"BIRD has %zu protocols instead of %zu, or has not "
-		"come to rest",
-		bird.running.n, n);
+		"BIRD has %zu protocols instead of %zu, or has not come to rest", bird.running.n,
+		n);
 	return n == bird.running.n && settled();
 }
 
@@ -203,7 +216,7 @@ static void move_prefix(bool away_too)
 
 	wishes[i].service = pick(STORY_SERVICES + (away_too ? 1 : 0));
 	if (wishes[i].service == NOWHERE)
-		wishes[i].up = false;
+		wishes[i].wanted = PREFIX_WANTED_WITHDRAW;
 	reload();
 }
 
@@ -278,14 +291,22 @@ static void restart_agent(void)
 	start_agent();
 }
 
+/* Nothing is demoted without a last resort. */
+static enum prefix_wanted may_be(size_t i, enum prefix_wanted wanted)
+{
+	return wanted == PREFIX_WANTED_DEMOTE && !wishes[i].last_resort ? PREFIX_WANTED_ANNOUNCE
+									: wanted;
+}
+
 static void turn_health(void)
 {
 	unsigned i = pick(STORY_PREFIXES), service = pick(STORY_SERVICES);
-	bool up = pick(2), whole = pick(2);
+	enum prefix_wanted wanted = (enum prefix_wanted)pick(3);
+	bool whole = pick(2);
 
 	for (size_t k = 0; k < STORY_PREFIXES; k++)
 		if (wishes[k].service != NOWHERE && (whole ? wishes[k].service == service : k == i))
-			wishes[k].up = up;
+			wishes[k].wanted = may_be(k, wanted);
 	want();
 }
 
@@ -376,11 +397,12 @@ static void begin_story(int number)
 	for (size_t i = 0; i < STORY_PREFIXES; i++) {
 		wishes[i].service = pick(STORY_SERVICES);
 		wishes[i].weight = 100;
-		wishes[i].up = pick(4) > 0;
+		wishes[i].last_resort = pick(3) == 0;
+		wishes[i].wanted = may_be(i, (enum prefix_wanted)pick(3));
 	}
 	fake_start(&bird);
 	start_agent();
-	ck_assert_msg(LOOP_UNTIL(event, as_wanted(), 10000), "the start: %s", wrong);
+	ck_assert_msg(LOOP_UNTIL(event, as_wanted(), 1000), "the start: %s", wrong);
 }
 
 START_TEST (any) {
@@ -389,6 +411,9 @@ START_TEST (any) {
 		happen();
 		if (pick(3) > 0)
 			LOOP_FOR(event, 1 + pick(pick(4) > 0 ? 10 : 200));
+		if (pick(3) == 0 && !away && !hung) /* whatever BIRD refuses */
+			ck_assert_msg(LOOP_UNTIL(event, nothing_unwanted(), 2000), "story %d: %s",
+				_i, wrong);
 	}
 	bird.refuse = NULL;
 	bird.busy_ms = 0;
@@ -396,8 +421,8 @@ START_TEST (any) {
 	hang(false);
 	if (away)
 		come_and_go();
-	ck_assert_msg(LOOP_UNTIL(event, nothing_unwanted(), 20000), "story %d: %s", _i, wrong);
-	ck_assert_msg(LOOP_UNTIL(event, as_wanted(), 40000), "story %d: %s", _i, wrong);
+	ck_assert_msg(LOOP_UNTIL(event, nothing_unwanted(), 2000), "story %d: %s", _i, wrong);
+	ck_assert_msg(LOOP_UNTIL(event, as_wanted(), 4000), "story %d: %s", _i, wrong);
 }
 END_TEST
 
@@ -406,14 +431,14 @@ START_TEST (no_flap) {
 	for (unsigned n = 5 + pick(25); n > 0; n--) {
 		happen_to_us(_i % 2);
 		if (pick(4) > 0)
-			ck_assert_msg(!LOOP_UNTIL(event, !everything_wanted(),
+			ck_assert_msg(!LOOP_WITHIN(event, !everything_wanted(),
 					      1 + pick(pick(4) > 0 ? 10 : 250)),
 				"story %d: %s", _i, wrong);
 		ck_assert_msg(everything_wanted(), "story %d: %s", _i, wrong);
 	}
 	bird.refuse = NULL;
 	bird.busy_ms = 0;
-	ck_assert(LOOP_UNTIL(event, as_wanted() || !everything_wanted(), 40000));
+	ck_assert(LOOP_UNTIL(event, as_wanted() || !everything_wanted(), 4000));
 	ck_assert_msg(everything_wanted() && as_wanted(), "story %d: %s", _i, wrong);
 }
 END_TEST
