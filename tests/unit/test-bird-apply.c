@@ -512,6 +512,35 @@ START_TEST (test_renamed_over_restart) {
 }
 END_TEST
 
+/* Another name, which BIRD refuses to learn, and then to be demoted: what is announced under the
+ * old one is the last resort alone. */
+START_TEST (test_renamed_then_demoted) {
+	const struct fake_protocol *own, *last;
+
+	make_config(1);
+	prefixes[0][0].last_resort = true;
+	fake_start(&bird);
+	start_apply();
+	ck_assert(LOOP_UNTIL(event, is_ready, 2000));
+	want_all(PREFIX_WANTED_ANNOUNCE);
+	ck_assert(LOOP_UNTIL(event, settled() && is_up(0), 3000));
+	own = fake_find(&bird.running, "redshank:s0:192.0.2.1");
+	last = fake_find(&bird.running, "redshank:s0:192.0.2.1:last");
+	bird.refuse = "/etc/bird/bird.conf:7:3 syntax error, unexpected '}'";
+	(void)snprintf(names[0], sizeof(names[0]), "other");
+	ck_assert_int_eq(apply_configure(apply, &config), 0);
+	apply_flush(apply);
+	ck_assert(LOOP_UNTIL(event, apply_status(apply)->alarm[0], 1000));
+	ck_assert(own->up && last->up);
+	want_all(PREFIX_WANTED_DEMOTE);
+	ck_assert(LOOP_UNTIL(event, !own->up, 500));
+	LOOP_FOR(event, 100);
+	ck_assert(last->up);
+	want_all(PREFIX_WANTED_WITHDRAW);
+	ck_assert(LOOP_UNTIL(event, !last->up, 500));
+}
+END_TEST
+
 /* A service that gets another name twice, the second time while BIRD is at the configure of the
  * first: the protocol that this one brings is not wanted by any name, and holds what is wanted. */
 START_TEST (test_renamed_twice) {
@@ -803,6 +832,7 @@ int main(void)
 	tcase_add_test(tc, test_adoption_of_a_lost_withdrawal);
 	tcase_add_test(tc, test_orphan);
 	tcase_add_test(tc, test_renamed_over_restart);
+	tcase_add_test(tc, test_renamed_then_demoted);
 	tcase_add_test(tc, test_renamed_twice);
 	tcase_add_test(tc, test_mute);
 	tcase_add_test(tc, test_garbage);
