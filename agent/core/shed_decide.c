@@ -109,7 +109,7 @@ static void shed_act(struct shed *s, struct shed_record *r, struct monotime now)
 	r->order = ++s->last_order;
 	r->settled = false;
 	s->n_sheds++;
-	s->n_failed = 0;
+	s->wait.n_failed = s->hand_wait.n_failed = 0;
 	shed_note_change(s, r->prefix, now);
 }
 
@@ -213,7 +213,7 @@ static enum shed_why shed_server_obstacle(const struct shed *s, struct monotime 
 		return SHED_WHY_SETTLING;
 	if (shed_server_budget_full(s, now))
 		return SHED_WHY_BUDGET;
-	if (!monotime_reached(s->wait_until, now))
+	if (!monotime_reached(s->wait.until, now))
 		return SHED_WHY_WAITING;
 	return shed_judge_site(s, now);
 }
@@ -329,23 +329,28 @@ static void shed_want(struct shed *s, struct monotime now)
 
 /* ---- a request that runs ---- */
 
+/* Requests by hand wait by themselves: one that is refused for good is not in the others' way. */
 static void shed_give_up(struct shed *s, struct shed_record *r, enum shed_why why, size_t neighbour,
 	struct monotime now, uint64_t random)
 {
+	struct shed_prefix_state *p = &s->prefixes[r->prefix];
+	struct shed_wait *wait = r->why == SHED_WHY_OPERATOR ? &s->hand_wait : &s->wait;
 	uint64_t spread_ms = s->settings.wait_max_ms - s->settings.wait_min_ms + 1;
-	unsigned doublings = s->n_failed < 3 ? s->n_failed : 3;
+	unsigned doublings = wait->n_failed < 3 ? wait->n_failed : 3;
 	uint64_t wait_ms = (s->settings.wait_min_ms + random % spread_ms) << doublings;
 
-	s->n_failed++;
-	s->wait_until = monotime_add_ms(now, wait_ms);
+	wait->n_failed++;
+	wait->until = monotime_add_ms(now, wait_ms);
 	/* Whoever refused may do so for good: another prefix has the next turn, where there is one.
 	 */
 	if (why == SHED_WHY_REFUSED || why == SHED_WHY_TIMEOUT)
-		s->prefixes[r->prefix].hold_until = monotime_max(s->prefixes[r->prefix].hold_until,
-			monotime_add_ms(s->wait_until, s->settings.rank_ms + s->settings.ask_ms));
-	s->prefixes[r->prefix].why_neighbour = neighbour;
-	s->want = 0;
-	s->is_top = false;
+		p->hold_until = monotime_max(p->hold_until,
+			monotime_add_ms(wait->until, s->settings.rank_ms + s->settings.ask_ms));
+	p->why_neighbour = neighbour;
+	if (wait == &s->wait) {
+		s->want = 0;
+		s->is_top = false;
+	}
 	shed_restore(s, r, why, now);
 }
 
@@ -412,7 +417,7 @@ static void shed_obey(struct shed *s, struct monotime now)
 			p->why = SHED_WHY_STARTING;
 		else if (shed_is_late(s, now))
 			p->why = SHED_WHY_LATE;
-		else if (!monotime_reached(s->wait_until, now))
+		else if (!monotime_reached(s->hand_wait.until, now))
 			p->why = SHED_WHY_WAITING;
 		else if (p->why == SHED_WHY_NOT_PICKED && !shed_asking(s) &&
 			 shed_begin(s, i, SHED_WHY_OPERATOR, now))
@@ -521,7 +526,7 @@ static struct monotime shed_next(const struct shed *s, struct monotime now)
 	if (s->is_over) {
 		at = shed_later(s, at, s->over_since, s->settings.over_ms);
 		at = shed_later(s, at, s->last_return, s->settings.settle_ms);
-		at = shed_later(s, at, s->wait_until, 0);
+		at = shed_later(s, at, s->wait.until, 0);
 		if (s->is_top)
 			at = shed_later(s, at, s->top_since, s->settings.rank_ms);
 	}

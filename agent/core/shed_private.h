@@ -101,6 +101,11 @@ struct shed_neighbour {
 	struct shed_seen *seen;	     /* n_prefixes */
 };
 
+struct shed_wait { /* after requests that failed */
+	struct monotime until;
+	unsigned n_failed; /* in a row */
+};
+
 struct shed {
 	struct shed_settings settings;
 	struct monotime started;
@@ -120,8 +125,8 @@ struct shed {
 	bool is_over, is_under, is_top;
 	struct monotime over_since, under_since, top_since, able_at, picked_at;
 	struct monotime last_change, last_return;
-	struct monotime wait_until, stopped_until, late_until;
-	unsigned n_failed;  /* requests in a row */
+	struct monotime stopped_until, late_until;
+	struct shed_wait wait, hand_wait;
 	unsigned no_effect; /* in a row */
 	bool alarm;
 	uint32_t want;

@@ -214,7 +214,7 @@ static void mix_agent(struct digest *d, size_t self, struct monotime now)
 	struct digest sum = {0};
 
 	mix_time(d, monotime_add_ms(s->started, s->settings.lease_ms + s->settings.stale_ms), now);
-	mix_time(d, s->wait_until, now);
+	mix_time(d, s->wait.until, now);
 	mix_time(d, monotime_add_ms(s->last_return, s->settings.settle_ms), now);
 	mix(d, (uint64_t)s->is_over << 2 | (uint64_t)s->is_under << 1);
 	for (size_t i = 0; i < s->n_prefixes; i++) {

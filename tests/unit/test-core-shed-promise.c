@@ -32,6 +32,17 @@ START_TEST (by_hand_under_the_floor) {
 }
 END_TEST
 
+/* What an operator wants, and neighbours refuse, is not in the way of what the load wants. */
+START_TEST (by_hand_in_vain) {
+	refused_prefix = 0;
+	shed_word(shed, 0, SHED_WORD_SHED, now);
+	load = 90000;
+	pass(120000);
+	ck_assert(!is_out(0));
+	ck_assert_uint_ge(n_out(), 1);
+}
+END_TEST
+
 START_TEST (by_hand_one_after_the_other) {
 	refused_prefix = 0;
 	for (size_t v = 0; v < 3; v++)
@@ -368,7 +379,7 @@ END_TEST
 static void add_all(TCase *t)
 {
 	const TTest *const tests[] = {by_hand_with_promises, by_hand_under_the_floor,
-		by_hand_one_after_the_other, by_hand_never_the_last_prefix,
+		by_hand_in_vain, by_hand_one_after_the_other, by_hand_never_the_last_prefix,
 		unshed_brings_back_and_holds, it_promises_no_more_than_it_has,
 		room_is_kept_for_a_while_after_a_promise, why_it_refuses,
 		what_it_asks_for_it_does_not_promise, newly_started_it_has_no_room_to_promise,
