@@ -13,7 +13,7 @@ import subprocess
 import threading
 import time
 
-from lib.promise import DEAD, DRAINED, EVERYTHING, HUNG, MISSING, REMOVED, WEIGHED, Span
+from lib.promise import DEAD, DRAINED, EVERYTHING, HUNG, MISSING, RECONNECTS, REMOVED, WEIGHED, Span
 from lib.wait import until
 
 FAULTS = {}
@@ -579,7 +579,7 @@ for _name, _calls, _error, _blinding in (
     ("no-space", "rename,renameat,renameat2,fsync,ftruncate", "ENOSPC", FILES),
     ("io-errors", "rename,renameat,renameat2,fsync,unlink,unlinkat", "EIO", FILES),
     ("read-only", "rename,renameat,renameat2,unlink,unlinkat,mkdir,mkdirat", "EROFS", FILES),
-    ("no-descriptors", "open,openat,socket,accept,accept4,pidfd_open,timerfd_create,pipe2,dup,dup2", "EMFILE", (HUNG, *FILES)),
+    ("no-descriptors", "open,openat,socket,accept,accept4,pidfd_open,timerfd_create,pipe2,dup,dup2", "EMFILE", (HUNG, RECONNECTS, *FILES)),
     ("no-forks", "fork,vfork,clone,clone3", "EAGAIN", ()),
 ):
     fault(_name, calls=_calls, error=_error, blinding=_blinding)(type("Injected", (_Injected,), {}))
@@ -590,7 +590,7 @@ class NoMemory(Fault):
     """Every allocation of the agent fails; see famine.c."""
 
     def begin(self):
-        self.blind = self.span(self.ledger.blind, (HUNG, *FILES))
+        self.blind = self.span(self.ledger.blind, (HUNG, RECONNECTS, *FILES))
         self.world.agent.process.send_signal(signal.SIGRTMIN + 1)
 
     def end(self):

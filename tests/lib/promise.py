@@ -23,6 +23,7 @@ from lib.wire import ANNOUNCE, CLOSED, NOTIFIED, OPENED, WITHDRAW, normal
 
 DEAD, HUNG, MISSING, DRAINED = "dead", "hung", "missing", "drained"
 WEIGHED, REMOVED = "weighed", "removed"
+RECONNECTS = "reconnects"  # no down: who is blind to it cannot connect to BIRD again, and is as blind where that was lost
 EVERYTHING = (DEAD, HUNG, MISSING, DRAINED, WEIGHED, REMOVED)
 # Seconds from the fact to the wire. Hung: interval + timeout + (fall - 1) x timeout, and a second. Removed: an
 # address is added again once a second at most.
@@ -74,7 +75,10 @@ class Ledger:
 
     def _extended(self, moment, kind, now, also=()):
         """`moment`, or later, where nobody could have known or acted around it."""
-        excuses = [s for s in self.blind if kind in s.kinds] + self.hands + list(also)
+        lost = [s for s in self.blind if s.kinds == EVERYTHING]
+        away = [s for s in self.blind if RECONNECTS in s.kinds and any(
+            l.begin < s.until(now) and s.begin < l.until(now) + RECOVERY for l in lost)]
+        excuses = [s for s in self.blind if kind in s.kinds] + away + self.hands + list(also)
         while True:
             later = max([moment] + [s.until(now) + RECOVERY for s in excuses
                                     if s.begin <= moment and s.until(now) + RECOVERY > moment])

@@ -8,7 +8,7 @@ import pathlib
 import sys
 
 sys.path.insert(0, str(pathlib.Path(sys.argv[1]) / "tests"))
-from lib.promise import DEAD, DRAINED, EVERYTHING, HUNG, MISSING, REMOVED, WEIGHED, Ledger, Span, judge  # noqa: E402
+from lib.promise import DEAD, DRAINED, EVERYTHING, HUNG, MISSING, RECONNECTS, REMOVED, WEIGHED, Ledger, Span, judge  # noqa: E402
 from lib.wire import ANNOUNCE, CLOSED, WITHDRAW, Event  # noqa: E402
 
 PREFIX, NOW = "192.0.2.80/32", 30.0
@@ -57,6 +57,8 @@ ROWS = [
     (["late"], downs(span(3.0, 9.0, DRAINED)), []),
     ([], {**downs(span(3.0, 9.0, DEAD)), "blind": [span(2.0, 4.0)]}, [down(5.0), up(9.2)]),
     (["late"], {**downs(span(3.0, 9.0, DEAD)), "blind": [span(2.0, 4.0, HUNG)]}, [down(5.0), up(9.2)]),
+    (["late"], {**downs(span(3.0, 9.0, DEAD)), "blind": [span(2.0, 7.0, RECONNECTS)]}, [down(7.5), up(9.2)]),
+    ([], {**downs(span(3.0, 9.0, DEAD)), "blind": [span(1.0, 2.1), span(2.0, 7.0, RECONNECTS)]}, [down(7.5), up(9.2)]),
     (["restless"], downs(span(3.0, 9.0, DEAD)), [down(3.2), up(3.3), down(3.4), up(9.2)]),
     # A freeze holds what hangs, not what is dead or has no address; and what is out stays out.
     ([], {**FREEZE, **downs(span(3.0, 7.0, HUNG))}, []),
