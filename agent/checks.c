@@ -20,10 +20,15 @@ struct checks_item {
 	bool kept;				     /* a reload in preparation keeps it */
 	uint32_t durations_us[CHECK_HISTORY_LENGTH]; /* a ring; the next one is written at */
 	size_t n_durations;			     /* this, modulo its length */
+	unsigned n_unknown; /* outcomes in a row; counts to CHECKS_SILENT */
+	bool retried;	    /* could not be started, which was said */
 	char reason[PROBE_REASON_MAX];
 };
 
 #define CHECKS_RETRY_MS 1000 /* of a check that could not be started */
+#define CHECKS_SILENT 2	     /* unknown outcomes; one comes where systemd was not asked yet */
+#define CHECKS_SILENT_REASONS 4
+#define CHECKS_SILENT_AGAIN_US 60000000
 
 struct checks_list {
 	struct checks_item **items;
@@ -37,6 +42,13 @@ struct checks {
 	struct checks_ops ops;
 	struct checks_list list;
 	sd_event_source *retry;
+	struct {
+		size_t n;	      /* checks that say nothing */
+		struct monotime said; /* when it was last told of one */
+		bool is_told;	      /* and not yet that it is over */
+		size_t n_reasons;     /* that were told */
+		char reasons[CHECKS_SILENT_REASONS][PROBE_REASON_MAX];
+	} silence;
 };
 
 struct checks_change {
@@ -47,6 +59,57 @@ struct checks_change {
 static struct config_check *checks_configured(struct config *config, const struct checks_item *item)
 {
 	return &config->services[item->service].checks[item->index];
+}
+
+/*
+ * A check that says nothing withdraws nothing, so nobody else would notice. One line for each
+ * reason, however many checks have it and however long it lasts: on a host without descriptors or
+ * memory all of them do. One that comes and goes is told once a minute.
+ */
+static void checks_tell_silence(struct checks *c, const struct checks_item *item, bool is_new)
+{
+	const struct event_fields fields = {
+		.service = item->service_name, .check = item->name, .reason = item->reason};
+
+	if (is_new && c->silence.n == 1 &&
+		monotime_since_us(c->silence.said, clock_monotime()) > CHECKS_SILENT_AGAIN_US)
+		c->silence.n_reasons = 0;
+	for (size_t i = 0; i < c->silence.n_reasons; i++)
+		if (strcmp(c->silence.reasons[i], item->reason) == 0)
+			return;
+	if (c->silence.n_reasons == CHECKS_SILENT_REASONS)
+		return;
+	memcpy(c->silence.reasons[c->silence.n_reasons++], item->reason, sizeof(item->reason));
+	c->silence.said = clock_monotime();
+	c->silence.is_told = true;
+	event_say(LOG_WARNING, EVENT_AGENT_TROUBLE, &fields,
+		"check %s/%s says nothing, and changes nothing meanwhile: %s", item->service_name,
+		item->name, item->reason);
+}
+
+static void checks_tell_all_speak(struct checks *c)
+{
+	if (c->silence.is_told)
+		event_say(LOG_NOTICE, EVENT_AGENT_TROUBLE, NULL,
+			"no check is without an outcome any more");
+	c->silence.is_told = false;
+}
+
+static void checks_heed_silence(
+	struct checks *c, struct checks_item *item, enum check_outcome outcome)
+{
+	bool was = item->n_unknown == CHECKS_SILENT;
+
+	if (outcome != CHECK_OUTCOME_UNKNOWN) {
+		item->n_unknown = 0;
+		if (was && --c->silence.n == 0)
+			checks_tell_all_speak(c);
+		return;
+	}
+	if (!was && ++item->n_unknown < CHECKS_SILENT)
+		return;
+	c->silence.n += !was;
+	checks_tell_silence(c, item, !was);
 }
 
 static struct monotime checks_on_report(void *userdata, const struct probe_report *report,
@@ -63,6 +126,7 @@ static struct monotime checks_on_report(void *userdata, const struct probe_repor
 	if (c->ops.took)
 		c->ops.took(
 			c->ops.userdata, item->service, item->index, report->outcome, duration_us);
+	checks_heed_silence(c, item, report->outcome);
 	log_debug("check %s/%s: %s after %llu us%s%s", item->service_name, item->name,
 		check_outcome_name(report->outcome), (unsigned long long)duration_us,
 		*item->reason ? ": " : "", item->reason);
@@ -199,8 +263,13 @@ void checks_commit(struct checks *c, struct checks_change *change)
 	checks_list_done(&c->list);
 	c->list = *list;
 	c->config = change->config;
-	for (size_t i = 0; i < c->list.n; i++)
+	c->silence.n = 0;
+	for (size_t i = 0; i < c->list.n; i++) {
 		c->list.items[i]->kept = false;
+		c->silence.n += c->list.items[i]->n_unknown == CHECKS_SILENT;
+	}
+	if (c->silence.n == 0)
+		checks_tell_all_speak(c);
 	free(change);
 }
 
@@ -277,9 +346,11 @@ void checks_start(struct checks *c)
 			check->timeout_ms, monotime_add_ms(now, checks_first_ms(c, check, i)),
 			&its);
 		if (r < 0) {
-			event_say(LOG_ERR, EVENT_AGENT_TROUBLE, &fields,
-				"check %s/%s: cannot be started: %s (tried again)",
-				item->service_name, item->name, strerror(-r));
+			if (!item->retried)
+				event_say(LOG_ERR, EVENT_AGENT_TROUBLE, &fields,
+					"check %s/%s: cannot be started: %s (tried again)",
+					item->service_name, item->name, strerror(-r));
+			item->retried = true;
 			(void)sd_event_source_set_time_relative(c->retry, CHECKS_RETRY_MS * 1000);
 			(void)sd_event_source_set_enabled(c->retry, SD_EVENT_ONESHOT);
 		}

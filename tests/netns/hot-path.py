@@ -122,6 +122,13 @@ def withdrawn_alone(site, since, prefixes):
     check(seen == sorted((WITHDRAW, p) for p in prefixes), "these and no other", seen)
 
 
+def told_once(agent, mark):
+    """That checks say nothing is in the log, with each reason once."""
+    agent.wait_log("says nothing", after=mark)
+    reasons = [line.split(": ", 2)[-1] for line in agent.text()[mark:].splitlines() if "says nothing" in line]
+    check(len(set(reasons)) == len(reasons) <= 4, "each reason once", reasons)
+
+
 def test_no_memory(site):
     """Without memory: a death, an address and another death are withdrawn; all return afterwards."""
     all_up(site)
@@ -141,6 +148,7 @@ def test_no_memory(site):
     edge.add_address("2001:db8::53")
     edge.nsd.start()
     edge.nginx.start()
+    told_once(edge.agent, mark)
     check("by somebody" not in edge.agent.text()[mark:], "nobody is blamed", edge.agent.text()[mark:])
     edge.agent.wait_log("fragment dns.conf removed", after=mark)  # a file that would announce the address
     check(edge.agent.text()[mark:].count("fragment dns.conf removed") == 1, "said once", edge.agent.text()[mark:])
@@ -197,9 +205,11 @@ def test_no_descriptors(site):
     check(not site.wire.since(begun), "nothing is withdrawn for our own trouble", site.wire.since(begun))
     killed = edge.nsd.kill()
     withdrawn_alone(site, killed, [DNS, DNS6])
+    told_once(edge.agent, mark)
     check("by somebody" not in edge.agent.text()[mark:], "nobody is blamed", edge.agent.text()[mark:])
     edge.nsd.start()
     resource.prlimit(edge.agent.pid, resource.RLIMIT_NOFILE, before)
+    edge.agent.wait_log("no check is without an outcome any more", after=mark)
     all_up(site)
 
 

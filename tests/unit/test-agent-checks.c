@@ -4,9 +4,11 @@
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "agent/config/config.h"
+#include "agent/events/events.h"
 #include "tests/unit/loop.h"
 
 #define N_CHECKS 8
@@ -135,6 +137,80 @@ START_TEST (how_long_the_last_ones_took) {
 }
 END_TEST
 
+/* Events of this kind with these words. */
+static unsigned told(const char *words)
+{
+	struct events_span span = events_span();
+	unsigned n = 0;
+
+	for (uint64_t id = span.oldest; id <= span.newest; id++) {
+		size_t length;
+		const char *event_text = events_get(id, &length);
+
+		ck_assert_ptr_nonnull(event_text);
+		n += strstr(event_text, "\"agent_trouble\"") && strstr(event_text, words);
+	}
+	return n;
+}
+
+static void run_all(unsigned times)
+{
+	for (; times > 0; times--) {
+		unsigned before[N_CHECKS];
+
+		memcpy(before, reports, sizeof(before));
+		checks_now(checks);
+		for (size_t i = 0; i < N_CHECKS; i++)
+			ck_assert(LOOP_UNTIL(event, reports[i] > before[i], 2000));
+	}
+}
+
+/* As many descriptors as are open now, or as many as before. */
+static void starve(bool on)
+{
+	static struct rlimit before;
+	struct rlimit none;
+
+	if (!on) {
+		ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
+		return;
+	}
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &before), 0);
+	none = (struct rlimit){.rlim_cur = 3, .rlim_max = before.rlim_max};
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+}
+
+/* Without descriptors no check has an outcome: that is told, with each reason once, and its end. */
+START_TEST (what_says_nothing_is_told_once) {
+	ck_assert_int_eq(events_init(), 0);
+	checks_start(checks);
+	run_all(2);
+	starve(true);
+	run_all(1); /* systemd may only not have been asked yet */
+	ck_assert_uint_eq(told("says nothing"), 0);
+	run_all(4);
+	for (size_t i = 0; i < N_CHECKS; i++)
+		ck_assert_int_eq(outcomes[i], CHECK_OUTCOME_UNKNOWN);
+	ck_assert_uint_eq(told("says nothing"), 2);
+	ck_assert_uint_eq(told("meanwhile: socket: Too many open files"), 1);
+	ck_assert_uint_eq(told("meanwhile: cannot read pidfile"), 1);
+	ck_assert_uint_eq(told("without an outcome any more"), 0);
+	starve(false);
+	run_all(2);
+	ck_assert_uint_eq(told("without an outcome any more"), 1);
+	/* What comes and goes is not told each time. */
+	for (int i = 0; i < 3; i++) {
+		starve(true);
+		run_all(3);
+		starve(false);
+		run_all(1);
+	}
+	ck_assert_uint_eq(told("says nothing"), 2);
+	ck_assert_uint_eq(told("without an outcome any more"), 1);
+	events_done();
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("agent-checks");
@@ -146,6 +222,7 @@ int main(void)
 	tcase_add_test(tests, processes_are_asked_at_once);
 	tcase_add_test(tests, what_does_not_run_has_no_times);
 	tcase_add_test(tests, how_long_the_last_ones_took);
+	tcase_add_test(tests, what_says_nothing_is_told_once);
 	suite_add_tcase(suite, tests);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_NORMAL);
