@@ -5,6 +5,8 @@ nothing, a service dies, a service comes back, BIRD restarts. A new agent is rig
 its start, and no UPDATE is sent where nothing changed.
 """
 
+import os
+import shutil
 import signal
 import time
 
@@ -201,6 +203,53 @@ def test_bird_restarts(site):
     edge.agent.wait_prefix(WEB, announced=True, exported=1)
     edge.agent.wait_prefix(DNS, announced=False, exported=0)
     check((ANNOUNCE, DNS) not in changes(site, begun), "the dead service was not announced", changes(site, begun))
+
+
+def is_up(edge, service):
+    """Whether BIRD says that all protocols of a service are up; none is not."""
+    states = [p[2] for name, p in edge.bird.protocols().items() if name.startswith(f"redshank:{service}:")]
+    return bool(states) and set(states) == {"up"}
+
+
+def test_bird_returns_otherwise(site):
+    """A BIRD that was away for long returns with what was true before: the dead service is down within a second."""
+    all_up(site)
+    edge = site.edges[0]
+    old = edge.host.path("old-fragments")
+    shutil.copytree(edge.fragments, old)
+    edge.bird.kill()
+    gone = time.time()
+    edge.agent.wait_status(lambda s: s["bird"]["link"] == "away", what="BIRD is away")
+    edge.nsd.kill()
+    edge.agent.wait_prefix(DNS, wanted="withdraw")
+    eventually(lambda: time.time() - gone > 2.5, what="it is looked for at its slowest")
+    edge.bird.write_config(edge.bird.config.replace(edge.fragments, old), keep=False)
+    edge.bird.start()
+    returned = time.time()
+    eventually(lambda: not is_up(edge, "dns"), 10, "the dead service is down", every=0.02)
+    took = time.time() - returned
+    check(took < 1 + PULSE.withheld(returned), "within a second of its return", took)
+    check((ANNOUNCE, DNS) not in changes(site, gone), "the dead service was not announced", changes(site, gone))
+    edge.bird.repair_config()
+    edge.bird.configure()
+    site.wait_sessions()
+    site.wait_announced(WEB, "edge1")
+
+
+def test_bird_forgets(site):
+    """What BIRD has forgotten, since somebody removed a fragment and had it configure, is back within a second."""
+    all_up(site)
+    edge = site.edges[0]
+    begun = site.moment()
+    edge.agent.process.freeze()  # or it would be faster than somebody's second command
+    os.unlink(os.path.join(edge.fragments, "web.conf"))
+    edge.bird.configure()
+    site.wire.wait_withdraw("edge1", WEB, since=begun)
+    thawed = time.time()
+    edge.agent.process.thaw()
+    took = site.wire.wait_announce("edge1", WEB, since=thawed).time - thawed
+    check(took < 1 + PULSE.withheld(thawed), "within a second", took)
+    check({prefix for _, prefix in changes(site, begun)} == {WEB}, "and nothing else moved", changes(site, begun))
 
 
 def test_term_without_bird(site):
