@@ -294,8 +294,10 @@ int control_new(struct control **ret, sd_event *event, const char *state,
 	r = words_load(&c->words, state, &error);
 	if (r < 0)
 		event_say(LOG_ERR, EVENT_STATE_TROUBLE, NULL,
-			"what operators have said before is lost: %s", error.text);
-	if (r != -ENOMEM)
+			"what operators have said before is %s: %s",
+			words_is_own_trouble(r) ? "not known, and so nothing begins" : "lost",
+			error.text);
+	if (!words_is_own_trouble(r))
 		r = keeper_new(&c->keeper, event, state, control_on_kept, c);
 	if (r >= 0)
 		r = sd_event_add_time(

@@ -168,7 +168,7 @@ static struct pids_entry *list_add(pid_t pid)
 	return e;
 }
 
-/* One read of /proc/PID/FILE. Its length; 0 where the process has gone. */
+/* One read of /proc/PID/FILE. Its length; 0 where the process has gone; negative errno. */
 static ssize_t list_read(int proc_fd, pid_t pid, const char *file, char *buf, size_t size)
 {
 	_cleanup_close_ int fd = -1;
@@ -180,7 +180,9 @@ static ssize_t list_read(int proc_fd, pid_t pid, const char *file, char *buf, si
 	if (fd < 0)
 		return errno == ENOENT || errno == ESRCH ? 0 : -errno;
 	n = read(fd, buf, size);
-	return n < 0 ? 0 : n;
+	if (n < 0)
+		return errno == ESRCH ? 0 : -errno;
+	return n;
 }
 
 /* The first word of the command line, without its path. */
@@ -246,16 +248,19 @@ static int list_make(void)
 	before = list;
 	list = swap;
 	list.n = 0;
-	while ((d = readdir(proc))) {
+	for (;;) {
 		int r;
 
+		errno = 0;
+		d = readdir(proc);
+		if (!d)
+			return -errno;
 		if (d->d_name[0] < '1' || d->d_name[0] > '9')
 			continue;
 		r = list_look(dirfd(proc), (pid_t)strtol(d->d_name, NULL, 10), &at);
 		if (r < 0)
 			return r;
 	}
-	return 0;
 }
 
 int pids_list(uint64_t max_age_ms, const struct pids_entry **ret, size_t *ret_n)
@@ -267,8 +272,10 @@ int pids_list(uint64_t max_age_ms, const struct pids_entry **ret, size_t *ret_n)
 
 		list_made = MONOTIME_ZERO;
 		r = list_make();
-		if (r < 0)
+		if (r < 0) {
+			list.n = 0; /* its last entry is not whole, and would be believed */
 			return r;
+		}
 		list_made = now;
 	}
 	*ret = list.entries;

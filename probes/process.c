@@ -537,6 +537,9 @@ static void follow_main(struct probe *p, const struct units_view *view)
 {
 	struct process *st = p->state;
 
+	/* Who does not know names nobody: the one that is held is the kernel's to tell of. */
+	if (view->state == UNITS_UNKNOWN)
+		return;
 	/* systemd tells of the main process before it tells of the state: a unit that is active
 	 * without one, after its death, is about to be told inactive. */
 	if (view->state != UNITS_RUNNING || (view->main_pid > 0 && view->main_pid != st->dead_main))

@@ -298,6 +298,11 @@ static int words_read(const char *path, char **ret, size_t *ret_n, struct error 
 	return 0;
 }
 
+bool words_is_own_trouble(int r)
+{
+	return r == -ENOMEM || r == -EMFILE || r == -ENFILE;
+}
+
 int words_load(struct words *w, const char *path, struct error *ret_error)
 {
 	_cleanup_free_ char *text = NULL;
@@ -319,8 +324,8 @@ int words_load(struct words *w, const char *path, struct error *ret_error)
 	free(w->items);
 	w->items = NULL;
 	w->n = 0;
-	if (r == -ENOMEM) /* our own trouble: the file is as good as it was */
-		return error_set(ret_error, ENOMEM, "%s: %s", path, error.text);
+	if (words_is_own_trouble(r))
+		return error_set(ret_error, -r, "%s: %s", path, error.text);
 	if (snprintf(bad, sizeof(bad), "%s.bad", path) >= (int)sizeof(bad) || rename(path, bad) < 0)
 		return error_set(ret_error, -r,
 			"%s: %s; it could not be kept aside: the next word overwrites it", path,

@@ -54,9 +54,11 @@ struct words {
 /*
  * Reads the file at `path`; one that is not there holds nothing. A file that cannot be understood
  * is renamed to PATH.bad, so that nothing overwrites it. Negative errno with a text that says what
- * became of it; *w is usable and empty then. -ENOMEM: it is not.
+ * became of it; *w is usable and empty then. Where words_is_own_trouble() the file lies as it was,
+ * and *w is not usable: another start may read it.
  */
 int words_load(struct words *w, const char *path, struct error *ret_error);
+bool words_is_own_trouble(int r); /* no memory, no descriptors: that says nothing of the file */
 void words_done(struct words *w);
 
 /*

@@ -741,18 +741,59 @@ START_TEST (systemd_stops_it) {
 }
 END_TEST
 
+/* No word of a death comes before the attempt that finds systemd away. */
+static void wait_for_unknown(const char *text)
+{
+	unsigned before = h.n;
+
+	for (int i = 0; i < 100; i++) {
+		LOOP_FOR(h.event, 30);
+		ck_assert_uint_eq(h.n, before);
+		run_check_now(h.run);
+		if (harness_wait(&h, ++before)->outcome == CHECK_OUTCOME_UNKNOWN)
+			break;
+	}
+	harness_expect(&h, before, CHECK_OUTCOME_UNKNOWN, text);
+	h.n = 0;
+}
+
+/* What systemd said last of the main process stands until it speaks again: a bus that goes is not a
+ * death, and a death is told without it. */
 START_TEST (a_bus_that_goes_withdraws_nothing) {
-	pid_t pid = spawn("redshank-u");
+	pid_t pid = spawn("redshank-u"), next = spawn("redshank-u");
 
 	start_unit(pid);
 	fake_bus_stop(&fake);
-	LOOP_FOR(h.event, 100);
-	ck_assert_uint_eq(h.n, 2);
-	run_check_now(h.run);
-	harness_expect(&h, 3, CHECK_OUTCOME_UNKNOWN, "the system bus is away");
-	/* Its process is held all the same. */
+	wait_for_unknown("the system bus is away");
 	end_child(pid);
-	LOOP_FOR(h.event, 100);
+	harness_expect(&h, 1, CHECK_OUTCOME_GONE, "main process");
+	run_check_now(h.run);
+	harness_expect(&h, 2, CHECK_OUTCOME_UNKNOWN, "the system bus is away");
+	fake_leave(&fake);
+	fake.units[0].main_pid = (uint32_t)next;
+	fake_bus_start(&fake);
+	fake_join(&fake, h.event);
+	harness_expect(&h, 3, CHECK_OUTCOME_GOOD, "nsd.service is active");
+	end_child(next);
+	harness_expect(&h, 4, CHECK_OUTCOME_GONE, "main process");
+	stop_unit();
+}
+END_TEST
+
+/* The same of a systemd that leaves the bus, as in a daemon-reexec. */
+START_TEST (a_systemd_that_leaves_withdraws_nothing) {
+	pid_t pid = spawn("redshank-u");
+
+	start_unit(pid);
+	fake_leave(&fake);
+	wait_for_unknown("systemd has left the bus");
+	fake_join(&fake, h.event);
+	LOOP_FOR(h.event, 300);
+	ck_assert_uint_eq(h.n, 0);
+	fake_leave(&fake);
+	wait_for_unknown("systemd has left the bus");
+	end_child(pid);
+	harness_expect(&h, 1, CHECK_OUTCOME_GONE, "main process");
 	stop_unit();
 }
 END_TEST
@@ -840,6 +881,7 @@ int main(void)
 	tcase_add_test(c, a_quick_restart);
 	tcase_add_test(c, systemd_stops_it);
 	tcase_add_test(c, a_bus_that_goes_withdraws_nothing);
+	tcase_add_test(c, a_systemd_that_leaves_withdraws_nothing);
 	tcase_add_test(c, settings_that_exclude_each_other);
 	suite_add_tcase(suite, c);
 	runner = srunner_create(suite);

@@ -8,6 +8,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -388,6 +389,27 @@ START_TEST (memory_ends_anywhere) {
 }
 END_TEST
 
+/* A host that is out of descriptors for a moment says nothing about the file. */
+START_TEST (no_descriptors) {
+	struct rlimit before, none;
+	struct error error = {{0}};
+
+	put("dns", INT64_MAX);
+	ck_assert_int_eq(words_save(&words, &error), 0);
+	words_done(&words);
+	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &before), 0);
+	none = before;
+	none.rlim_cur = 3;
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+	ck_assert_int_eq(words_load(&words, path, &error), -EMFILE);
+	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
+	ck_assert_int_ne(access(bad, F_OK), 0);
+	words_done(&words);
+	ck_assert_int_eq(words_load(&words, path, &error), 0);
+	ck_assert_uint_eq(words.n, 1);
+}
+END_TEST
+
 int main(void)
 {
 	Suite *suite = suite_create("words-store");
@@ -412,6 +434,7 @@ int main(void)
 	tcase_add_test(tc, hostile_files);
 	tcase_add_test(tc, files_that_are_none);
 	tcase_add_test(tc, memory_ends_anywhere);
+	tcase_add_test(tc, no_descriptors);
 	suite_add_tcase(suite, tc);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_NORMAL);
