@@ -34,6 +34,7 @@ from lib.wire import ANNOUNCE, WITHDRAW
 
 MEASURED = "192.0.2.53/32"
 FEED_AS = 64502
+RENDER_MS = 5.0  # of the loop for a scrape with 500 prefixes and 2,000 checks
 
 
 @dataclasses.dataclass
@@ -140,6 +141,7 @@ class Bench:
         self.scenario = scenario
         self.floor_only = floor_only
         self.scrapers = self.crowd = None
+        self.told = {}  # by the agent's own metrics
         self.dice = chance()
         feed = FEED_CONFIG if scenario.table else ""
         self.site = Site(edges=1, services=False, bird_extra=feed)
@@ -289,12 +291,21 @@ class Bench:
             progress(self.scenario.name, i + 1, samples)
         if self.scrapers:
             self.scrapers.stop()
+            self.tell_renders()
         if self.crowd:
             self.tell_loop()
             print(f"  the crowd was answered: {self.crowd.stop()}")
         if self.site.problems():
             raise AssertionError("\n".join(self.site.problems()))
         return agent, floor
+
+    def tell_renders(self):
+        """What one document of the metrics costs the agent's loop, however many share it."""
+        text = self.edge.agent.get("/metrics", timeout=10)[1].decode()
+        renders, seconds = (float(re.search(f"^redshank_metrics_{what}_total ([0-9.e+-]+)", text, re.M)[1])
+                            for what in ("renders", "render_seconds"))
+        self.told["render_ms"] = round(1000 * seconds / renders, 2)
+        print(f"  {renders:.0f} documents of the metrics were made, of {self.told['render_ms']} ms each")
 
     def tell_loop(self):
         """How long a turn of the agent's loop took, by its own metrics; whatever else runs on the machine."""
@@ -391,6 +402,8 @@ def verdict(scenario, found):
         missed.append("over 1.5 times the floor")
     if scenario.timed and found["agent"]["p99"] >= 10000:
         missed.append("p99 over 10 ms")
+    if scenario.scrapers and scenario.path == "/metrics" and found["render_ms"] >= RENDER_MS:
+        missed.append(f"a scrape takes {found['render_ms']} ms of the loop")
     text = ", ".join(missed) or "met"
     if scenario.timed and missed and (found["floor"]["median"] > 1500 or found["floor"]["p99"] > 5000):
         text += " (but so slow a floor means a busy machine: measure again)"
@@ -457,7 +470,7 @@ def main():
             raise
         finally:
             bench.close()
-        found = summary(agent, floor)
+        found = {**summary(agent, floor), **bench.told}
         report(scenario, arguments.samples, found)
         keep(scenario, agent, floor, found, version)
         missed = missed or verdict(scenario, found) not in ("met", "floor only")

@@ -17,6 +17,7 @@ KILLS = 5
 PULSE = Pulse()
 # The agent's own share is some milliseconds; the rest is what else is busy on the same two cores.
 MOST_OF_MEDIAN = 0.030
+MOST_OF_MEMORY_KB = 6144  # two documents of 2.6 MB, and little else for thousands of connections
 MOST_OF_CORE = 0.3  # a tenth for what is sent and a tenth for each document, and this build is not optimised
 
 
@@ -98,15 +99,27 @@ def test_bounded(site):
     check(renders * 2 < answers, "they share", renders, answers)
 
 
+def memory(agent):
+    """Anonymous memory in kB."""
+    with open(f"/proc/{agent.pid}/status", encoding="ascii") as f:
+        return int(next(line.split()[1] for line in f if line.startswith("RssAnon:")))
+
+
 def test_leaking_client(site):
-    """A process that opens thousands of connections and asks nothing shuts nobody out."""
+    """A process that opens thousands of connections and asks nothing shuts nobody out, costs little memory and no check."""
     agent = site.edges[0].agent
+    before, begun = memory(agent), site.moment()
     leak = subprocess.Popen(["/usr/bin/python3", "-c", LEAK, agent.socket, "2000"], stdout=subprocess.DEVNULL)
     try:
         eventually(lambda: len(os.listdir(f"/proc/{leak.pid}/fd")) > 1500, 20, "it leaks")
         for _ in range(5):
             done = agent.ctl("status")
             check("nobody" not in done.stderr and done.stdout, "redshankctl has its answer", done.stderr)
+        eventually(lambda: time.time() - begun > 1, 5, "each check has run meanwhile")
+        check(memory(agent) - before < MOST_OF_MEMORY_KB, "bounded memory", before, memory(agent))
+        services = agent.status()["services"]
+        down = [c for name in ("dns", "web") for c in services[name]["checks"].values() if c["state"] != "up"]
+        check(not down and not site.wire.since(begun), "no check suffers", down, site.wire.tail())
     finally:
         leak.kill()
         leak.wait()
