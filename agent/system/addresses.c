@@ -1,9 +1,9 @@
 /*
  * The addresses of this host.
  *
- * A sorted table of what rtnetlink told: one row for each address, length and interface, since the
- * same address may lie on two of them, or twice on one. A prefix is looked up by bisection: the
- * addresses inside it lie side by side from its own first address on.
+ * A sorted table of what rtnetlink told: one row for each address, length, interface and peer,
+ * since the same address may lie on two of them, or twice on one. A prefix is looked up by
+ * bisection: the addresses inside it lie side by side from its own first address on.
  *
  * Two sockets. One listens to the kernel's changes and is on the loop. The other is opened for each
  * dump and is done with when the dump is, so that replies and changes never mix. A change that was
@@ -47,6 +47,7 @@ struct row {
 	struct address address;
 	uint32_t interface;
 	uint8_t length;
+	uint8_t peer[4]; /* of IPv4, where an interface has an address once for each peer */
 	bool usable;
 	bool marked;
 };
@@ -81,7 +82,9 @@ static int compare_rows(const void *a, const void *b)
 		return r;
 	if (x->interface != y->interface)
 		return x->interface < y->interface ? -1 : 1;
-	return (int)x->length - (int)y->length;
+	if (x->length != y->length)
+		return x->length < y->length ? -1 : 1;
+	return memcmp(x->peer, y->peer, sizeof(x->peer));
 }
 
 /* The first row that is not before `key`. */
@@ -188,6 +191,8 @@ static bool row_from_message(const struct nlmsghdr *nlh, struct row *ret)
 			row.marked = mnl_attr_get_u8(attr) == ADDRESSES_MARK;
 	}
 	/* With a point-to-point peer, IFA_ADDRESS is the peer's. */
+	if (length == sizeof(row.peer) && address && mnl_attr_get_payload_len(address) == length)
+		memcpy(row.peer, mnl_attr_get_payload(address), length);
 	if (local)
 		address = local;
 	if (!address || mnl_attr_get_payload_len(address) != length)

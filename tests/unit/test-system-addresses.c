@@ -121,6 +121,14 @@ START_TEST (a_point_to_point_peer) {
 	expect("2001:db8::1/128", ADDRESSES_PRESENT);
 	ck_assert_int_eq(in("192.0.2.2/32"), ADDRESSES_MISSING);
 	ck_assert_int_eq(in("2001:db8::2/128"), ADDRESSES_MISSING);
+	/* The kernel has it once for each peer. */
+	ip("addr add 192.0.2.1 peer 192.0.2.3 dev v0");
+	ip("addr del 192.0.2.1 peer 192.0.2.2 dev v0");
+	ip("addr add 192.0.2.4/32 dev v0");
+	expect("192.0.2.4/32", ADDRESSES_PRESENT);
+	ck_assert_int_eq(in("192.0.2.1/32"), ADDRESSES_PRESENT);
+	ip("addr del 192.0.2.1 peer 192.0.2.3 dev v0");
+	expect("192.0.2.1/32", ADDRESSES_MISSING);
 }
 END_TEST
 
