@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 """The kinds of events stand in three places: the code, the journal's catalog, the page for readers.
 
-Each has every kind of the others; each kind is said somewhere; what a catalog entry quotes is a field
-that the agent sends; and journalctl takes the file.
+Each has every kind of the others; each kind is said somewhere, at the levels that the page has and no
+others; what a catalog entry quotes is a field that the agent sends; and journalctl takes the file.
 
 usage: events-catalog.py ROOT
 """
@@ -37,6 +37,24 @@ def entries(text):
         yield identity, headers, body.strip()
 
 
+LEVELS = {"ERR": "error", "WARNING": "warning", "NOTICE": "notice", "INFO": "info"}  # debug is no event
+
+
+def check_levels(source, page, kinds):
+    """Levels and kinds that stand before the text in a call; of a kind that a variable holds nothing is known."""
+    said = {}
+    for call in re.findall(r'\b(?:event_)?say\((.*?)(?:"|;)', source, re.S):
+        for kind in re.findall(r"\bEVENT_(\w+)", call):
+            said.setdefault(kind, set()).update(re.findall(r"\bLOG_(\w+)", call) or ["?"])
+    documented = dict(re.findall(r"^\| `([\w-]+)` \| ([a-z, ]+) \|", page, re.M))
+    for name, word, _ in kinds:
+        wanted = set(documented.get(word, "").split(", "))
+        levels = {LEVELS[level] for level in said.get(name, ()) if level in LEVELS}
+        problems.extend(f"docs/status.md: {word} is said as {level}, too" for level in sorted(levels - wanted))
+        if levels and "?" not in said[name]:
+            problems.extend(f"docs/status.md: {word} is never said as {level}" for level in sorted(wanted - levels))
+
+
 def main():
     kinds = re.findall(r'X\((\w+), "([\w-]+)", "([0-9a-f]+)"\)', read("agent", "events", "kinds.h"))
     same("message ids", [identity for _, _, identity in kinds], {identity for _, _, identity in kinds})
@@ -59,6 +77,8 @@ def main():
 
     said = "\n".join(path.read_text(encoding="utf-8") for path in sorted((ROOT / "agent").rglob("*.c")))
     problems.extend(f"EVENT_{name} is said nowhere" for name, _, _ in kinds if not re.search(rf"\bEVENT_{name}\b", said))
+
+    check_levels(said, page[1], kinds)
 
     if shutil.which("journalctl"):
         with tempfile.TemporaryDirectory() as root:
