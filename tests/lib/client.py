@@ -99,7 +99,8 @@ class Asker:
                 self._receive()
             if time.monotonic() >= due and not self._finished:
                 self._send()
-                due = max(due + self.period, time.monotonic() - 1.0)
+                # After a stop of the machine no more at once than a service's socket holds.
+                due = max(due + self.period, time.monotonic() - 0.1)
         selector.close()
 
     def _send(self):

@@ -17,6 +17,7 @@ from lib.wait import TimedOut, until
 from lib.wire import ANNOUNCE, WITHDRAW
 
 OVERLOAD = 1.03  # of what fits through the slow edge's link
+QUICK = 20  # milliseconds
 
 INTRODUCTION = """
 The second act: four edges share five addresses, each as good as the others (ECMP), and clients ask 600
@@ -111,9 +112,9 @@ class Overload:
         slow = self.served(2)
         self.until(lambda: self.moved(WITHDRAW), 20, lambda: f"edge1 sheds a prefix\n{self.edge1.agent.ctl('explain', 'dns').stdout}")
         self.until(lambda: self.site.relieved(self.edge1, self.teller.acted), 40, "edge1 is relieved")
-        fast = self.served(2)
-        if fast > slow / 2:
-            raise TimedOut(f"the clients should be served fast again: {slow:.1f} ms, then {fast:.1f} ms")
+        fast = max(slow / 2, QUICK)  # a queue that a stop of the machine has emptied is not slow
+        self.until(lambda: self.site.faster(fast / 1000, 2), 10, f"the clients are served fast again, not in {slow:.1f} ms")
+        self.served(2)
         self.shares()
         gone = [prefix for _, prefix, _ in self.moved(WITHDRAW)]
         if {edge for edge, _, _ in self.moved(WITHDRAW)} != {"edge1"}:

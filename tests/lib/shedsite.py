@@ -17,7 +17,7 @@ import threading
 import time
 
 from lib.agentctl import build_folder
-from lib.dnsperf import Dnsperf
+from lib.dnsperf import Dnsperf, percentile
 from lib.neighbours import PORT, Authority, Node
 from lib.services import Nsd
 from lib.site import Site
@@ -189,6 +189,11 @@ class LoadedSite(Site):
     def latencies(self, start, end=float("inf")):
         return [latency for load in self.loads for latency in load.latencies(start, end)]
 
+    def faster(self, than, seconds):
+        """The 90th percentile of the last seconds, or 0 while it is not below that."""
+        slow = percentile(self.latencies(time.time() - seconds), 0.9)
+        return slow if slow < than else 0.0
+
     def lost(self, start, end=float("inf")):
         return sum(load.lost(start, end) for load in self.loads)
 
@@ -199,7 +204,7 @@ class LoadedSite(Site):
     def relieved(self, edge, since):
         """It has shed something since then, is not near `hot` any more, and has left it at that."""
         gone = self.moves(since, WITHDRAW)
-        return bool(gone) and edge.gauge.rate < 0.835 * edge.gauge.capacity and time.time() > gone[-1][2] + 5
+        return bool(gone) and edge.gauge.highest() < 0.835 * edge.gauge.capacity and time.time() > gone[-1][2] + 5
 
     def close(self):
         for load in getattr(self, "loads", ()):
@@ -234,6 +239,7 @@ class Gauge(threading.Thread):
         super().__init__(daemon=True)
         self.edge, self.capacity = edge, capacity  # queries a second
         self.rate = 0.0
+        self._rates = []  # (when, what it was)
         self.path = edge.host.path("busy")
         self._end = threading.Event()
         self._seen = []  # (when, queries)
@@ -254,7 +260,12 @@ class Gauge(threading.Thread):
             (start, first), (end, last) = self._seen[0], self._seen[-1]
             if end - start > 1.0:
                 self.rate = (last - first) / (end - start)
+                self._rates = [r for r in self._rates if end - r[0] < self.SPAN] + [(end, self.rate)]
                 self._write(100 * self.rate / self.capacity)
+
+    def highest(self):
+        """The highest of the last seconds: where the machine stands still, queries fail to come for a moment."""
+        return max((rate for _, rate in self._rates), default=self.rate)
 
     def stop(self):
         self._end.set()

@@ -189,11 +189,16 @@ START_TEST (too_many) {
 END_TEST
 
 START_TEST (one_that_hangs) {
-	begin("\"h\": {\"command\": [\"/bin/sh\", \"-c\", \"echo begun; (sleep 1; echo . >"
-	      "%1$s/left) & sleep 100\"], \"timeout\": \"100ms\"}");
+	char path[128];
+
+	begin("\"h\": {\"command\": [\"/bin/sh\", \"-c\", \"echo begun; (until test -e %1$s/go; do "
+	      "sleep "
+	      "0.01; done; echo . >%1$s/left) & sleep 100\"], \"timeout\": \"100ms\"}");
 	tell("unhealthy");
 	ck_assert(LOOP_UNTIL(event, n(HOOKS_TIMED_OUT) == 1, 3000));
-	LOOP_FOR(event, 1500);
+	(void)snprintf(path, sizeof(path), "%s/go", folder);
+	ck_assert_int_eq(mkdir(path, 0700), 0);
+	LOOP_FOR(event, 500);
 	ck_assert_str_eq(read_file("left"), ""); /* its child is gone, too */
 	tell("healthy");			 /* and the next one is run */
 	ck_assert(LOOP_UNTIL(event, n(HOOKS_TIMED_OUT) == 2, 3000));
