@@ -32,8 +32,8 @@ class Pulse:
                 self._gaps.append((time.time(), late))
             self._beats += 1
 
-    def withheld(self, since):
-        """Seconds, since this UNIX time."""
+    def withheld(self, since, before=float("inf")):
+        """Seconds, since this UNIX time and before that one."""
         now = self._beats
         until(lambda: self._beats > now + 1, 30, "the pulse goes on", every=BEAT)
-        return sum(late for end, late in list(self._gaps) if end >= since)
+        return sum(late for end, late in list(self._gaps) if end >= since and end - late < before)

@@ -19,6 +19,7 @@ import time
 from lib.agentctl import build_folder
 from lib.dnsperf import Dnsperf, percentile
 from lib.neighbours import PORT, Authority, Node
+from lib.pulse import Pulse
 from lib.services import Nsd
 from lib.site import Site
 from lib.wait import until
@@ -131,6 +132,7 @@ class LoadedSite(Site):
     def __init__(self):
         super().__init__(edges=4, services=False, ecmp=True)
         self.loads = []
+        self.pulse = Pulse()
         try:
             for edge in self.edges:
                 for address in RATES:
@@ -177,7 +179,11 @@ class LoadedSite(Site):
         edge.gauge.capacity = 3 * edge.gauge.rate
 
     def slow(self, edge, overload):
-        """It has `overload` times as much to do as fits through its link from now on."""
+        """It has `overload` times as much to do as fits through its link from now on. What it has is read when the
+        machine has not just stood still: the clients make good for that, all at once."""
+        calm = time.monotonic() + 20
+        while self.pulse.withheld(time.time() - Gauge.SPAN - 0.5) > 0.3 and time.monotonic() < calm:
+            time.sleep(0.1)
         edge.usual = edge.gauge.rate
         edge.gauge.capacity = edge.gauge.rate / overload
         narrow(edge, edge.gauge.capacity)
