@@ -64,7 +64,7 @@ def live(site, edge):
 
 
 def test_own_text(site):
-    """bird.conf broken by its own text: a second death too, loud, and it converges when repaired."""
+    """bird.conf broken by its own text: a second death and a drain too, loud, and it converges when repaired."""
     edge = site.edges[0]
     settled(edge)
     mark = len(edge.agent.text())
@@ -84,6 +84,13 @@ def test_own_text(site):
         site.wire.wait_announce("edge1", prefix, since=begun, med=100)
     # At its old weight: better than none. The new one needs a configure.
     site.wire.wait_announce("edge1", WEB, since=second, med=100)
+    drained = time.time()
+    check(edge.agent.ctl("drain", "dns").returncode == 0, "drained")
+    for prefix in (DNS, DNS6):
+        site.wire.wait_withdraw("edge1", prefix, since=drained)
+    check(edge.agent.ctl("undrain", "dns").returncode == 0, "undrained")
+    for prefix in (DNS, DNS6):
+        site.wire.wait_announce("edge1", prefix, since=drained, med=100)
     check(not edge.agent.status()["bird"]["settled"], "not settled before the new weight is true")
     repaired = time.time()
     edge.repair_bird_conf()

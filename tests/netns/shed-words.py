@@ -2,6 +2,7 @@
 never before, told by status, explain, metrics, events and the dead man's list; kept over a restart; back at
 once; and back when the agent stops for good."""
 
+import contextlib
 import json
 import os
 import signal
@@ -70,8 +71,25 @@ def test_refused(site):
     other.wait_status(lambda s: s["shed"]["utilisation"] == 0, what="a load of nothing")
 
 
+@contextlib.contextmanager
+def broken_bird_conf(edge):
+    """Meanwhile somebody's bird.conf is not one, and BIRD has just been told to load it."""
+    edge.break_bird_conf()
+    reply = edge.birdc("configure")
+    check(reply.code == "8002", "BIRD refuses", reply)
+    yield
+    reply = edge.birdc("configure")
+    check(reply.code == "8002", "BIRD still refuses", reply)
+    edge.repair_bird_conf()
+
+
 def test_waits_for_promises(site):
-    """Said too early it waits, and says for what; then it goes, and not before somebody has promised."""
+    """Said too early it waits, and says for what; then it goes, when somebody has promised, whatever bird.conf is."""
+    with broken_bird_conf(site.edges[0]):
+        waits_for_promises(site)
+
+
+def waits_for_promises(site):
     agent = site.edges[0].agent
     began = time.time()
     done = ctl(agent, "shed", WEB, "--reason", "hot disks")
@@ -146,11 +164,12 @@ def test_no_router_hears_it(site):
 
 
 def test_unshed(site):
-    """Back at once, and held; the newest word counts, and each is taken back by its name."""
+    """Back at once, whatever bird.conf is, and held; the newest word counts, and each is taken back by its name."""
     agent = site.edges[0].agent
-    ctl(agent, "unshed", WEB, "--for", "1h")
-    agent.wait_prefix(WEB, wanted="announce", reason="healthy", announced=True, timeout=5)  # its lease would end later
-    site.wait_announced(WEB, "edge1")
+    with broken_bird_conf(site.edges[0]):
+        ctl(agent, "unshed", WEB, "--for", "1h")
+        agent.wait_prefix(WEB, wanted="announce", reason="healthy", announced=True, timeout=5)  # its lease would end later
+        site.wait_announced(WEB, "edge1")
     status = agent.status()
     check(not status["sheds"] and [w["name"] for w in status["unsheds"]] == [WEB], "one word", status["sheds"])
     check("an operator keeps it here" in explained(agent), "it is held", explained(agent))
