@@ -281,6 +281,22 @@ static void follow(struct probe *p)
 	start_request(p);
 }
 
+/* Of a line that does not end libcurl keeps CURL_MAX_HTTP_HEADER, and then says, without
+ * on_header() having seen any of it, that there is no memory (7.88). There is, and an answer that
+ * has begun. */
+static bool head_is_endless(CURL *easy, CURLcode result)
+{
+	curl_off_t first_byte_us = 0;
+	char *volatile memory = NULL;
+
+	if (result != CURLE_OUT_OF_MEMORY)
+		return false;
+	(void)curl_easy_getinfo(easy, CURLINFO_STARTTRANSFER_TIME_T, &first_byte_us);
+	memory = malloc(4UL * HTTP_HEADERS_MAX);
+	free(memory);
+	return first_byte_us > 0 && memory;
+}
+
 static void on_done(struct curl_transfer *t, CURLcode result, int errnum)
 {
 	struct probe *p = t->owner;
@@ -289,7 +305,7 @@ static void on_done(struct curl_transfer *t, CURLcode result, int errnum)
 
 	if (errnum != 0)
 		probe_report(p, probe_outcome_of_errno(errnum), "epoll: %s", strerror(errnum));
-	else if (h->n_headers > HTTP_HEADERS_MAX)
+	else if (h->n_headers > HTTP_HEADERS_MAX || head_is_endless(t->easy, result))
 		probe_report(
 			p, CHECK_OUTCOME_BAD, "headers of more than %d bytes", HTTP_HEADERS_MAX);
 	else if (result != CURLE_OK && !h->stopped)
@@ -429,13 +445,41 @@ static int http_open(struct probe *p)
 	return 0;
 }
 
+/* A handle keeps the errno of the last socket that failed, and shows it with whatever fails later.
+ * A copy has all its options, and none. False without memory. */
+static bool forget_errno(struct http *h)
+{
+	long errnum = 0;
+	CURL *easy;
+
+	(void)curl_easy_getinfo(h->transfer.easy, CURLINFO_OS_ERRNO, &errnum);
+	if (errnum == 0)
+		return true;
+	easy = curl_easy_duphandle(h->transfer.easy);
+	if (!easy)
+		return false;
+	curl_easy_cleanup(h->transfer.easy);
+	h->transfer.easy = easy;
+	return true;
+}
+
+static void report_no_memory(struct probe *p)
+{
+	probe_report(p, CHECK_OUTCOME_UNKNOWN, "cannot begin: %s", strerror(ENOMEM));
+}
+
 static void http_begin(struct probe *p)
 {
 	const struct http_settings *s = p->settings;
 	struct http *h = p->state;
-	CURL *easy = h->transfer.easy;
+	CURL *easy;
 	long scope = 0;
 
+	if (!forget_errno(h)) {
+		report_no_memory(p);
+		return;
+	}
+	easy = h->transfer.easy;
 	h->errnum = 0;
 	h->followed = 0;
 	h->n_headers = 0;
@@ -443,8 +487,7 @@ static void http_begin(struct probe *p)
 		free(h->redirected);
 		h->redirected = NULL;
 		if (!SET(CURLOPT_URL, h->target.url) || !set_method(easy, s, s->method)) {
-			probe_report(
-				p, CHECK_OUTCOME_UNKNOWN, "cannot begin: %s", strerror(ENOMEM));
+			report_no_memory(p);
 			return;
 		}
 	}

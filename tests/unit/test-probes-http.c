@@ -205,6 +205,43 @@ START_TEST (one_goes_the_other_stays) {
 }
 END_TEST
 
+/* One line of a head without an end: libcurl has a limit of its own for it, and names it otherwise.
+ */
+START_TEST (a_header_without_an_end) {
+	static char line[16384];
+
+	memset(line, 'x', sizeof(line));
+	start(3600000, 3000);
+	take();
+	answer("HTTP/1.1 200 OK\r\nX: ");
+	for (unsigned i = 0; i < 500 && h.n == 0; i++) {
+		(void)send(peers[0], line, sizeof(line), MSG_NOSIGNAL | MSG_DONTWAIT);
+		LOOP_FOR(h.event, 2);
+	}
+	harness_expect(&h, 1, CHECK_OUTCOME_BAD, "headers of more than 65536 bytes");
+}
+END_TEST
+
+/* Each attempt has its own reason, and none of a socket that failed before. */
+START_TEST (an_errno_does_not_outlive_its_attempt) {
+	int64_t port = strtol(settings.url + strlen("http://127.0.0.1:"), NULL, 10);
+
+	(void)close(listener);
+	start(3600000, 1000);
+	harness_expect(&h, 1, CHECK_OUTCOME_BAD, "Connection refused");
+	listener = harness_serve(AF_INET, SOCK_STREAM, &port);
+	run_check_now(h.run);
+	take();
+	answer("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n");
+	harness_expect(&h, 2, CHECK_OUTCOME_BAD, "receive: ");
+	ck_assert_ptr_null(strstr(h.reports[1].reason, "refused"));
+	run_check_now(h.run);
+	take();
+	answer("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+	harness_expect(&h, 3, CHECK_OUTCOME_GOOD, "");
+}
+END_TEST
+
 START_TEST (where_requests_go) {
 	static const struct {
 		const char *url, *host, *unix_path, *requested, *connect_to, *zone, *peer;
@@ -286,6 +323,8 @@ int main(void)
 	tcase_add_test(t, timeouts_leave_nothing);
 	tcase_add_test(t, freed_in_its_report);
 	tcase_add_test(t, one_goes_the_other_stays);
+	tcase_add_test(t, a_header_without_an_end);
+	tcase_add_test(t, an_errno_does_not_outlive_its_attempt);
 	tcase_add_test(t, where_requests_go);
 	tcase_add_test(t, where_redirects_lead);
 	suite_add_tcase(s, t);
