@@ -4,6 +4,7 @@
  * wrong. Nobody else includes this but its test. */
 #include <curl/curl.h>
 
+#include "agent/base/address.h"
 #include "probes/probe.h"
 
 #define HTTP_BODY_LIMIT_MAX 1048576
@@ -40,7 +41,8 @@ struct http_target {
 	char *connect_to; /* as CURLOPT_CONNECT_TO has it; NULL: where `url` says */
 	char *zone;	  /* of a link-local literal; NULL */
 	char *name;	  /* whom the certificate must name */
-	char *peer;	  /* for reasons: "192.0.2.80 port 80", or the Unix socket's path */
+	struct address literal; /* where the connection goes; family 0: to the Unix socket */
+	char *peer;		/* for reasons: "192.0.2.80 port 80", or the Unix socket's path */
 	bool tls;
 };
 

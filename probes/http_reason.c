@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "probes/http.h"
+#include "probes/peer.h"
 
 /* openssl/x509_vfy.h; part of OpenSSL's ABI. */
 enum x509 {
@@ -107,6 +108,19 @@ static void report_system(
 		probe_report(p, CHECK_OUTCOME_BAD, "%s%s: %s", what, peer, error);
 }
 
+static void report_connect(
+	struct probe *p, CURL *easy, const struct http_target *target, const char *error)
+{
+	long errnum = 0;
+
+	(void)curl_easy_getinfo(easy, CURLINFO_OS_ERRNO, &errnum);
+	if (errnum == EADDRNOTAVAIL && target->literal.family &&
+		peer_has_no_source(&target->literal))
+		probe_report(p, CHECK_OUTCOME_BAD, "connect to %s: " PEER_NO_SOURCE, target->peer);
+	else
+		report_system(p, easy, "connect to ", target->peer, error);
+}
+
 void http_report_failure(struct probe *p, CURL *easy, const struct http_target *target,
 	CURLcode result, int errnum, const char *error)
 {
@@ -118,7 +132,7 @@ void http_report_failure(struct probe *p, CURL *easy, const struct http_target *
 	}
 	switch ((int)result) {
 	case CURLE_COULDNT_CONNECT:
-		report_system(p, easy, "connect to ", target->peer, error);
+		report_connect(p, easy, target, error);
 		break;
 	case CURLE_OUT_OF_MEMORY:
 		probe_report(p, CHECK_OUTCOME_UNKNOWN, "%s", strerror(ENOMEM));

@@ -103,7 +103,6 @@ static int set_peer(struct http_target *t, CURLU *u, const struct http_settings 
 {
 	_cleanup_curl_ char *port = part(u, CURLUPART_PORT, CURLU_DEFAULT_PORT);
 	char text[ADDRESS_TEXT_MAX];
-	struct address literal = {0};
 	int r;
 
 	if (s->unix_path) {
@@ -112,17 +111,17 @@ static int set_peer(struct http_target *t, CURLU *u, const struct http_settings 
 	}
 	if (!port)
 		return -ENOMEM;
-	if (!read_literal(s->url, host, &literal))
+	if (!read_literal(s->url, host, &t->literal))
 		return error_set(ret_error, EINVAL, "%s; a name goes into `host`", URL_EXPECTED);
-	r = set_zone(t, u, &literal, ret_error);
+	r = set_zone(t, u, &t->literal, ret_error);
 	if (r < 0)
 		return r;
 	if (s->host && asprintf(&t->connect_to, "::%s:%s", host, port) < 0) {
 		t->connect_to = NULL;
 		return -ENOMEM;
 	}
-	if (asprintf(&t->peer, "%s%s%s port %s", address_format(&literal, text), t->zone ? "%" : "",
-		    t->zone ? t->zone : "", port) < 0) {
+	if (asprintf(&t->peer, "%s%s%s port %s", address_format(&t->literal, text),
+		    t->zone ? "%" : "", t->zone ? t->zone : "", port) < 0) {
 		t->peer = NULL;
 		return -ENOMEM;
 	}

@@ -30,11 +30,26 @@ static socklen_t to_sockaddr(
 	abort();
 }
 
+/* UDP has ports of its own, so a lack of TCP's is none for it. */
+bool peer_has_no_source(const struct address *address)
+{
+	struct sockaddr_storage peer;
+	socklen_t length = to_sockaddr(address, 9, &peer);
+	_cleanup_close_ int fd =
+		socket(peer.ss_family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+
+	return fd >= 0 && connect(fd, (struct sockaddr *)&peer, length) < 0 &&
+	       errno == EADDRNOTAVAIL;
+}
+
 static int connect_error(
 	int errnum, const struct address *address, int64_t port, struct error *ret_error)
 {
 	char text[ADDRESS_TEXT_MAX];
 
+	if (errnum == EADDRNOTAVAIL && peer_has_no_source(address))
+		return error_set(ret_error, ENETUNREACH, "connect to %s port %u: " PEER_NO_SOURCE,
+			address_format(address, text), (unsigned)port);
 	return error_set_errno(ret_error, errnum, "connect to %s port %u",
 		address_format(address, text), (unsigned)port);
 }

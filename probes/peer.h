@@ -11,10 +11,16 @@
  * A new non-blocking socket of `type` (SOCK_STREAM or SOCK_DGRAM), connected. With SOCK_DGRAM the
  * kernel then drops what comes from elsewhere, hands over ICMP errors, and chooses a random port of
  * ours. 0; -EINPROGRESS: the socket is there, and writable once it is decided; or another negative
- * errno, without a socket, and with "socket: TEXT" or "connect to 192.0.2.53 port 53: TEXT".
+ * errno, without a socket, and with "socket: TEXT" or "connect to 192.0.2.53 port 53: TEXT"; of
+ * these -EADDRNOTAVAIL is a lack of ports, and -ENETUNREACH also one of addresses.
  */
 int peer_connect(int type, const struct address *address, int64_t port, int *ret_fd,
 	struct error *ret_error);
+
+/* After EADDRNOTAVAIL, which says both: true where this host has no address to connect from, so
+ * that nobody here reaches the peer; false where it has no port left, which says nothing of it. */
+bool peer_has_no_source(const struct address *address);
+#define PEER_NO_SOURCE "this host has no address to connect from"
 
 /*
  * How a connection that was in progress came out: 0, or negative errno with the text as above.

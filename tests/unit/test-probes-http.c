@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -242,6 +243,16 @@ START_TEST (an_errno_does_not_outlive_its_attempt) {
 }
 END_TEST
 
+/* In a network namespace where there is nothing, nor any address. */
+START_TEST (no_address_to_connect_from_is_bad) {
+	ck_assert_int_eq(unshare(CLONE_NEWNET), 0);
+	settings.url = (char *)"http://[2001:db8::80]/";
+	start(3600000, 1000);
+	harness_expect(&h, 1, CHECK_OUTCOME_BAD,
+		"connect to 2001:db8::80 port 80: this host has no address to connect from");
+}
+END_TEST
+
 START_TEST (where_requests_go) {
 	static const struct {
 		const char *url, *host, *unix_path, *requested, *connect_to, *zone, *peer;
@@ -327,6 +338,8 @@ int main(void)
 	tcase_add_test(t, an_errno_does_not_outlive_its_attempt);
 	tcase_add_test(t, where_requests_go);
 	tcase_add_test(t, where_redirects_lead);
+	if (geteuid() == 0) /* It leaves this process in the namespace, so it comes last. */
+		tcase_add_test(t, no_address_to_connect_from_is_bad);
 	suite_add_tcase(s, t);
 	runner = srunner_create(s);
 	srunner_run_all(runner, CK_NORMAL);

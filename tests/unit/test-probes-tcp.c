@@ -276,6 +276,16 @@ START_TEST (no_local_ports_is_unknown) {
 }
 END_TEST
 
+/* IPv6 that is off, or has lost its addresses, says what a lack of ports says. */
+START_TEST (no_address_to_connect_from_is_bad) {
+	ck_assert_int_eq(unshare(CLONE_NEWNET), 0);
+	ck_assert_int_eq(address_parse("2001:db8::53", &settings.address, NULL), 0);
+	start(3600000, 100);
+	harness_expect(&h, 1, CHECK_OUTCOME_BAD,
+		"connect to 2001:db8::53 port 1: this host has no address to connect from");
+}
+END_TEST
+
 START_TEST (nothing_is_left_behind) {
 	unsigned before;
 
@@ -332,6 +342,7 @@ int main(void)
 		tcase_add_loop_test(n, no_route, 0, 2);
 		tcase_add_test(n, a_connection_with_itself_is_no_answer);
 		tcase_add_test(n, no_local_ports_is_unknown);
+		tcase_add_test(n, no_address_to_connect_from_is_bad);
 		suite_add_tcase(suite, n);
 	}
 	runner = srunner_create(suite);
