@@ -636,6 +636,19 @@ bool apply_files_dirty(const struct apply *a)
 	return a->n_orphans > 0;
 }
 
+/* That every file is as it is to be says nothing, where what is wanted was changed back meanwhile:
+ * one is written as it is. */
+static bool files_can_be_written(const struct apply *a)
+{
+	for (size_t i = 0; i < a->n_services; i++) {
+		const struct apply_service *s = &a->services[i];
+
+		if (s->text)
+			return fragment_write(a->folder_fd, s->name, s->text, strlen(s->text)) == 0;
+	}
+	return true;
+}
+
 void apply_files_sync(struct apply *a)
 {
 	bool was_said = a->write_said;
@@ -655,7 +668,7 @@ void apply_files_sync(struct apply *a)
 		if (s->stale || s->dirty)
 			files_sync_service(a, s);
 	}
-	if (was_said && !apply_files_dirty(a)) {
+	if (was_said && !apply_files_dirty(a) && files_can_be_written(a)) {
 		event_say(LOG_NOTICE, EVENT_FRAGMENT_WRITABLE, NULL,
 			"bird: fragments can be written again");
 		files_set_error(a, "");

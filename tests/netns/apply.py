@@ -3,6 +3,8 @@ protocol each, a part of a family, many prefixes at once, sessions that look at 
 and control by the birdc program. All on real BIRDs, judged on the router's wire.
 """
 
+import contextlib
+import os
 import re
 import time
 
@@ -18,6 +20,8 @@ protocol pipe to_uplinks { table uplinks; peer table redshank4; import all; expo
 
 def make_site():
     site = Site(edges=2, bird_extra="debug commands 2;")
+    edge = site.edges[0]
+    edge.host.run(["mount", "-t", "tmpfs", "-o", "size=4m,mode=755", "fragments", edge.fragments])
     site.start_agents()
     return site
 
@@ -157,6 +161,57 @@ def test_session_down(site):
     edge.birdc("enable router4")
     site.wait_sessions()
     edge.agent.wait_prefix(DNS, announced=True, exported=1)
+
+
+def told_once(agent, mark, why):
+    """Not what had to be done all the same, nor how often it was tried."""
+    lines = [line for line in agent.text()[mark:].splitlines() if "can not be written" in line]
+    check(len(lines) == 1 and why in lines[0], "said in the log once", lines)
+
+
+def test_disk_read_only(site):
+    """While no file can be changed a service leaves and returns as ever; that is said once, and so is its end."""
+    edge, mark = site.edges[0], len(site.edges[0].agent.text())
+    edge.host.run(["mount", "-o", "remount,ro", edge.fragments])
+    try:
+        for _ in range(3):
+            begun = edge.nsd.kill()
+            for prefix in (DNS, DNS6):
+                site.wire.wait_withdraw("edge1", prefix, since=begun)
+            edge.agent.wait_status(lambda s: "Read-only" in (s["bird"]["files_error"] or ""), what="it is in the status")
+            edge.nsd.start()
+            for prefix in (DNS, DNS6):
+                site.wire.wait_announce("edge1", prefix, since=begun)
+        told_once(edge.agent, mark, "Read-only file system")
+    finally:
+        edge.host.run(["mount", "-o", "remount,rw", edge.fragments])
+    edge.agent.wait_log("fragments can be written again", after=mark)
+    settled(edge)
+    check(edge.agent.status()["bird"]["files_error"] is None, "over")
+    told_once(edge.agent, mark, "Read-only file system")
+
+
+def test_disk_full(site):
+    """A disk that is full holds up what needs another file, and no death; that is said once, and all is as wanted then."""
+    edge, mark = site.edges[0], len(site.edges[0].agent.text())
+    path = edge.fragments + "/ballast"
+    with contextlib.suppress(OSError), open(path, "wb", buffering=0) as ballast:
+        while True:
+            ballast.write(b"x" * 4096)
+    begun = time.time()
+    edge.agent.config["services"]["web"]["prefixes"][WEB] = 77
+    edge.agent.reload()
+    edge.agent.wait_status(lambda s: "No space left" in (s["bird"]["files_error"] or ""), what="it is in the status")
+    killed = edge.nginx.kill()
+    site.wire.wait_withdraw("edge1", WEB, since=killed)
+    check("disabled;" in (edge.fragment("web") or "disabled;"), "no file announces it", edge.fragment("web"))
+    told_once(edge.agent, mark, "No space left on device")
+    os.unlink(path)
+    edge.agent.wait_log("fragments can be written again", after=mark)
+    edge.nginx.start()
+    site.wire.wait_announce("edge1", WEB, since=begun, med=77)
+    settled(edge)
+    told_once(edge.agent, mark, "No space left on device")
 
 
 def test_birdc(site):
