@@ -204,7 +204,7 @@ def test_disk_full(site):
     edge.agent.wait_status(lambda s: "No space left" in (s["bird"]["files_error"] or ""), what="it is in the status")
     killed = edge.nginx.kill()
     site.wire.wait_withdraw("edge1", WEB, since=killed)
-    check("disabled;" in (edge.fragment("web") or "disabled;"), "no file announces it", edge.fragment("web"))
+    eventually(lambda: "disabled;" in (edge.fragment("web") or "disabled;"), what="no file announces it")  # written behind the command
     told_once(edge.agent, mark, "No space left on device")
     os.unlink(path)
     edge.agent.wait_log("fragments can be written again", after=mark)
