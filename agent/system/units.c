@@ -39,6 +39,9 @@
 #define LOCAL "org.freedesktop.DBus.Local"
 
 #define CALL_TIMEOUT_US (5 * 1000000ULL)
+/* Units about which something is asked at a time: six questions each, and dbus-daemon takes 128
+ * calls of a connection without an answer, or refuses the next. */
+#define ASKED_MAX 16
 #define BACKOFF_MIN_US 100000ULL
 #define BACKOFF_MAX_US (10 * 1000000ULL)
 
@@ -79,6 +82,7 @@ struct units_watch {
 	struct question questions[N_PROPERTIES];
 	char load_state[WORD_MAX], active_state[WORD_MAX], sub_state[WORD_MAX], result[WORD_MAX];
 	pid_t main_pid;
+	bool waits;  /* for its turn to be asked */
 	bool notify; /* the view changed and `changed` was not called yet */
 	struct units_view view;
 	void (*changed)(void *userdata);
@@ -219,6 +223,15 @@ static void set_word(char word[WORD_MAX], const char *value)
 }
 
 static int ask_unit(struct units_watch *w, const char *name);
+static void ask_more(struct units *u);
+
+static bool is_asked(const struct units_watch *w)
+{
+	for (size_t i = 0; i < N_PROPERTIES; i++)
+		if (w->questions[i].slot)
+			return true;
+	return false;
+}
 
 /* One value inside a variant, which is read or skipped. 0 or negative errno. */
 static int take_value(struct units_watch *w, enum property property, sd_bus_message *m)
@@ -308,6 +321,8 @@ static int on_answer(sd_bus_message *m, void *userdata, sd_bus_error *ret_error)
 	}
 	if (!u->lost)
 		update_view(w);
+	if (!is_asked(w))
+		ask_more(u);
 	notify_watches(u);
 	return 0;
 }
@@ -403,6 +418,24 @@ static int ask_unit(struct units_watch *w, const char *name)
 	return ask_properties(w);
 }
 
+/* Those whose turn it is. */
+static void ask_more(struct units *u)
+{
+	size_t n = 0;
+
+	for (struct units_watch *w = u->watches; w; w = w->next)
+		n += is_asked(w);
+	for (struct units_watch *w = u->watches; w && u->bus && !u->lost && n < ASKED_MAX;
+		w = w->next) {
+		if (!w->waits)
+			continue;
+		w->waits = false;
+		n++;
+		if (ask_unit(w, w->unit) < 0)
+			lose(u, "cannot ask");
+	}
+}
+
 static int on_subscribed(sd_bus_message *m, void *userdata, sd_bus_error *ret_error)
 {
 	struct units *u = userdata;
@@ -422,9 +455,9 @@ static int on_reloading(sd_bus_message *m, void *userdata, sd_bus_error *ret_err
 
 	if (u->lost || sd_bus_message_read(m, "b", &active) < 0 || active)
 		return 0;
-	for (struct units_watch *w = u->watches; w && !u->lost; w = w->next)
-		if (ask_unit(w, w->unit) < 0)
-			lose(u, "cannot ask");
+	for (struct units_watch *w = u->watches; w; w = w->next)
+		w->waits = true;
+	ask_more(u);
 	notify_watches(u);
 	return 0;
 }
@@ -505,8 +538,10 @@ static void connect_bus(struct units *u)
 	if (r >= 0)
 		r = sd_bus_call_method_async(u->bus, NULL, SYSTEMD, MANAGER_PATH, MANAGER,
 			"Subscribe", on_subscribed, u, "");
-	for (struct units_watch *w = u->watches; w && r >= 0; w = w->next)
-		r = ask_unit(w, w->unit);
+	for (struct units_watch *w = u->watches; w; w = w->next)
+		w->waits = true;
+	if (r >= 0)
+		ask_more(u);
 	if (r < 0) {
 		(void)snprintf(why, sizeof(why), "the system bus is away (%s)", strerror(-r));
 		lose(u, why);
@@ -589,14 +624,11 @@ int units_watch_new(struct units_watch **ret, struct units *u, const char *unit,
 		return -ENOMEM;
 	(void)snprintf(w->view.text, sizeof(w->view.text), "%.60s: %s", unit,
 		u->lost ? "the system bus is away" : "systemd was not asked yet");
-	if (!u->wanted) {
+	w->waits = true;
+	if (!u->wanted)
 		units_want(u);
-	} else if (u->bus && !u->lost) {
-		int r = ask_unit(w, unit);
-
-		if (r < 0)
-			return r;
-	}
+	else
+		ask_more(u);
 	*ret = TAKE_PTR(w);
 	return 0;
 }
@@ -612,6 +644,7 @@ void units_watch_free(struct units_watch *w)
 	if (w->next)
 		w->next->previous = w->previous;
 	forget_answers(w);
+	ask_more(w->units);
 	sd_bus_slot_unref(w->match);
 	free(w->path);
 	free(w->unit);

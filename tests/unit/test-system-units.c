@@ -10,7 +10,7 @@
 static sd_event *event;
 static struct fake_systemd fake;
 static struct units *units;
-static struct units_watch *watch;
+static struct units_watch *watch, *many[200];
 static unsigned n_changed;
 
 static void changed(void *userdata)
@@ -39,6 +39,10 @@ static void teardown(void)
 {
 	units_watch_free(watch);
 	watch = NULL;
+	for (size_t i = 0; i < ELEMENTSOF(many); i++) {
+		units_watch_free(many[i]);
+		many[i] = NULL;
+	}
 	units_free(units);
 	units = NULL;
 	fake_done(&fake);
@@ -191,6 +195,28 @@ START_TEST (no_bus_at_all) {
 }
 END_TEST
 
+/* dbus-daemon has a limit for each connection: 128 calls without an answer. */
+START_TEST (more_units_than_the_bus_takes_at_once) {
+	unsigned n = ELEMENTSOF(many), known = 0;
+
+	for (unsigned i = 0; i < n; i++)
+		ck_assert_int_eq(units_watch_new(&many[i], units, "nsd.service", changed, NULL), 0);
+	ck_assert_msg(LOOP_UNTIL(event, ({
+		known = 0;
+		for (unsigned i = 0; i < n; i++)
+			known += units_watch_view(many[i])->state == UNITS_RUNNING;
+		known == n;
+	}),
+			      10000),
+		"%u of %u are known: %s", known, n, units_watch_view(many[0])->text);
+	fake_set(&fake, 0, "failed", "failed", "signal", 0);
+	ck_assert(LOOP_UNTIL(event,
+		units_watch_view(many[0])->state == UNITS_GONE &&
+			units_watch_view(many[n - 1])->state == UNITS_GONE,
+		3000));
+}
+END_TEST
+
 /* What the agent logs at the terminal while `fn` runs. */
 static const char *logged_while(void (*fn)(void))
 {
@@ -304,6 +330,7 @@ int main(void)
 	tcase_add_test(c, systemd_leaves_and_returns);
 	tcase_add_test(c, the_bus_goes_and_returns);
 	tcase_add_test(c, no_bus_at_all);
+	tcase_add_test(c, more_units_than_the_bus_takes_at_once);
 	tcase_add_test(c, no_watch_no_bus);
 	tcase_add_test(c, the_bus_is_asked_for_the_first_watch);
 	tcase_add_test(c, a_bus_that_nobody_needs_any_more);
