@@ -267,8 +267,7 @@ static const struct claim {
 	{.name = "chaos", .hot_s = 500, .may_push = true}, {.name = "diurnal", .hot_s = 30},
 	{.name = "surge", .hot_s = 20},
 	{.name = "attack", .hot_s = 4800, .quiet = true, .may_push = true},
-	/* 900 s in most without shedding; one in fifteen has spent its budget, and waits for ten
-	   minutes */
+	/* 900 s in most without shedding; one in fifteen stays hot for ten minutes and more */
 	{.name = "tiers", .hot_s = 200},
 	{.name = "thousand", .hot_s = 2000, .long_alone = true}, /* 5,950 s without shedding */
 };
