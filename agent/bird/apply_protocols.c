@@ -310,12 +310,10 @@ enum plan_step apply_plan(const struct apply *a, const struct apply_protocol *p)
 		.body = p->body,
 		.seen = p->seen,
 		.loaded = p->loaded,
-		.partial = apply_is_partial(p)};
+		.partial = apply_is_partial(p),
+		.coming = p->coming};
 	const struct plan_bird bird = {.configure_refused = apply_may_not_configure(a)};
 
-	if (p->want == PLAN_WANT_DOWN &&
-		p->coming) /* the command goes right behind the configure */
-		return PLAN_STEP_DISABLE;
 	if (p->want == PLAN_WANT_GONE && p->seen == PLAN_SEEN_UP && apply_is_replaced(a, p))
 		return bird.configure_refused ? PLAN_STEP_WAIT : PLAN_STEP_CONFIGURE;
 	return plan_next(&facts, &bird);

@@ -19,7 +19,9 @@ static enum plan_step plan_configure(const struct plan_bird *bird)
 static enum plan_step plan_next_down(
 	const struct plan_protocol *protocol, const struct plan_bird *bird)
 {
-	switch (protocol->seen) {
+	bool comes = protocol->want == PLAN_WANT_DOWN && protocol->coming;
+
+	switch (comes ? PLAN_SEEN_UP : protocol->seen) {
 	case PLAN_SEEN_UNKNOWN:
 		return PLAN_STEP_OBSERVE;
 	case PLAN_SEEN_UP:

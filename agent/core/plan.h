@@ -13,6 +13,7 @@
  *   down   up       any                 disable
  *   down   down     any                 none
  *   down   absent   -                   configure (so that a later enable is enough)
+ *   down   any      coming              disable (right behind the configure under way)
  *   up     absent   -                   configure
  *   up     up       as wanted           none
  *   up     up       unknown             read (the route, back from BIRD)
@@ -53,6 +54,7 @@ struct plan_protocol {
 	enum plan_seen seen;
 	uint64_t loaded; /* the body that BIRD holds, or PLAN_BODY_UNKNOWN */
 	bool partial; /* of several prefixes some are to be out: another body may announce them */
+	bool coming;  /* a `configure` under way brings it up, whatever is seen of it */
 };
 
 struct plan_bird {

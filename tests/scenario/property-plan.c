@@ -198,7 +198,7 @@ static void require_sane(const struct world *w, const struct protocol *p, enum p
 static void driver_step(struct world *w, struct protocol *p)
 {
 	struct plan_bird bird = {.configure_refused = w->back_off > 0};
-	struct plan_protocol asked = {p->want, p->body, p->seen, p->known, is_partial(p)};
+	struct plan_protocol asked = {p->want, p->body, p->seen, p->known, is_partial(p), false};
 	enum plan_step step = plan_next(&asked, &bird);
 
 	w->n_asked++;

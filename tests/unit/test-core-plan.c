@@ -39,7 +39,7 @@ static const struct row rows[] = {
 
 static void try_row(const struct row *row, uint64_t loaded)
 {
-	struct plan_protocol protocol = {row->want, BODY, row->seen, loaded, false};
+	struct plan_protocol protocol = {row->want, BODY, row->seen, loaded, false, false};
 	struct plan_bird sound = {.configure_refused = false};
 	struct plan_bird refused = {.configure_refused = true};
 
@@ -63,7 +63,7 @@ END_TEST
 /* What is wanted down or gone has no text of its own to compare. */
 START_TEST (no_body_is_needed_to_leave) {
 	struct plan_protocol protocol = {
-		PLAN_WANT_GONE, PLAN_BODY_UNKNOWN, PLAN_SEEN_UP, PLAN_BODY_UNKNOWN, false};
+		PLAN_WANT_GONE, PLAN_BODY_UNKNOWN, PLAN_SEEN_UP, PLAN_BODY_UNKNOWN, false, false};
 	struct plan_bird bird = {.configure_refused = false};
 
 	ck_assert_int_eq(plan_next(&protocol, &bird), PLAN_STEP_DISABLE);
@@ -75,7 +75,7 @@ END_TEST
 /* A prefix that is to be out does not come back with the old text of the others. */
 START_TEST (part_waits_for_its_text) {
 	struct plan_protocol protocol = {
-		PLAN_WANT_UP, BODY, PLAN_SEEN_DOWN, PLAN_BODY_UNKNOWN, true};
+		PLAN_WANT_UP, BODY, PLAN_SEEN_DOWN, PLAN_BODY_UNKNOWN, true, false};
 	struct plan_bird sound = {.configure_refused = false};
 	struct plan_bird refused = {.configure_refused = true};
 
@@ -85,6 +85,23 @@ START_TEST (part_waits_for_its_text) {
 	ck_assert_int_eq(plan_next(&protocol, &refused), PLAN_STEP_WAIT);
 	protocol.loaded = BODY;
 	ck_assert_int_eq(plan_next(&protocol, &refused), PLAN_STEP_ENABLE);
+}
+END_TEST
+
+/* It need not have been seen: who dies while it is brought up does not stay until somebody looks.
+ */
+START_TEST (what_comes_is_disabled) {
+	struct plan_protocol protocol = {
+		PLAN_WANT_DOWN, BODY, PLAN_SEEN_ABSENT, PLAN_BODY_UNKNOWN, false, true};
+	struct plan_bird bird = {.configure_refused = false};
+
+	for (int seen = PLAN_SEEN_UNKNOWN; seen <= PLAN_SEEN_UP; seen++) {
+		protocol.seen = (enum plan_seen)seen;
+		ck_assert_int_eq(plan_next(&protocol, &bird), PLAN_STEP_DISABLE);
+	}
+	protocol.want = PLAN_WANT_UP;
+	protocol.seen = PLAN_SEEN_ABSENT;
+	ck_assert_int_eq(plan_next(&protocol, &bird), PLAN_STEP_CONFIGURE);
 }
 END_TEST
 
@@ -98,6 +115,7 @@ int main(void)
 	tcase_add_loop_test(tests, table, 0, (int)(sizeof(rows) / sizeof(rows[0])));
 	tcase_add_test(tests, no_body_is_needed_to_leave);
 	tcase_add_test(tests, part_waits_for_its_text);
+	tcase_add_test(tests, what_comes_is_disabled);
 	suite_add_tcase(suite, tests);
 	runner = srunner_create(suite);
 	srunner_run_all(runner, CK_ENV);
