@@ -27,8 +27,6 @@
 
 #define STATUS_KEPT 31 /* bytes, of a piece of /proc/PID/status */
 
-DEFINE_CLEANUP_PTR(DIR *, closedir)
-
 int pids_watch_open(struct pids_watch *w, sd_event *event, pid_t pid, sd_event_io_handler_t died,
 	void *userdata)
 {
@@ -238,7 +236,7 @@ static int list_look(int proc_fd, pid_t pid, size_t *at)
 /* On failure the list before is lost, and nothing worse. */
 static int list_make(void)
 {
-	_cleanup_(closedirp) DIR *proc = opendir("/proc");
+	_cleanup_closedir_ DIR *proc = opendir("/proc");
 	struct list swap = before;
 	struct dirent *d;
 	size_t at = 0;

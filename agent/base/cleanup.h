@@ -7,6 +7,7 @@
  * TAKE_PTR or TAKE_FD on the line that publishes it. What is not handed on is released on every
  * way out of the function.
  */
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -40,9 +41,12 @@ static inline void fclosep(FILE **f)
 		(void)fclose(*f);
 }
 
+DEFINE_CLEANUP_PTR(DIR *, closedir)
+
 #define _cleanup_free_ _cleanup_(freep)
 #define _cleanup_close_ _cleanup_(closep)
 #define _cleanup_fclose_ _cleanup_(fclosep)
+#define _cleanup_closedir_ _cleanup_(closedirp)
 
 /* The pointer or descriptor, which the local no longer owns. */
 #define TAKE_PTR(p)                          \

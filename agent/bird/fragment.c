@@ -418,11 +418,9 @@ static bool fragment_is_dot_file(const char *file)
 	return false;
 }
 
-DEFINE_CLEANUP_PTR(DIR *, closedir)
-
 int fragment_clean(int folder_fd)
 {
-	_cleanup_(closedirp) DIR *folder = NULL;
+	_cleanup_closedir_ DIR *folder = NULL;
 	_cleanup_close_ int fd = -1;
 	const struct dirent *entry;
 	int r = 0;
