@@ -129,17 +129,15 @@ static void report_order(
 static void warn_demote(struct load *l, const struct path *parent)
 {
 	const struct path path = {.parent = parent, .key = "mode"};
-	size_t n = 0, n_without = 0;
+	size_t n_without = 0;
 
 	for (size_t s = 0; s < l->config->n_services; s++)
-		for (size_t i = 0; i < l->config->services[s].n_prefixes; i++) {
-			n++;
+		for (size_t i = 0; i < l->config->services[s].n_prefixes; i++)
 			n_without += !l->config->services[s].prefixes[i].last_resort;
-		}
 	if (l->config->shed->mode == SHED_MODE_DEMOTE && n_without > 0)
 		report_warning(&l->report, &path,
 			"%zu of %zu prefixes have no `last_resort`: shed, they are withdrawn",
-			n_without, n);
+			n_without, config_count_prefixes(l->config));
 }
 
 void shed_load(struct load *l, json_t *value)
