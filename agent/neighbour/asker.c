@@ -33,9 +33,9 @@
 #define SLOWER_AFTER 3	 /* failures in a row, from which on the period doubles */
 #define PERIOD_MAX_MS 4000
 #define FAILURES_MAX 100000U /* that are counted: many for each place where one may be found */
-#define CONNECTIONS_MAX 4    /* that a neighbour lets us have (server.c): one is for reports */
-#define CALLS_MAX (CONNECTIONS_MAX - 1) /* under way with one neighbour */
-#define WAITING_MAX 64			/* behind them */
+#define CALLS_MAX \
+	(MESSAGE_CONNECTIONS_MAX - 1) /* under way with one neighbour: one is for reports */
+#define WAITING_MAX 64		      /* behind them */
 #define URL_MAX (MESSAGE_NODE_MAX + 32)
 #define RECEIVE_BYTES 16384L
 #define ACCURACY_US 10000
@@ -515,7 +515,7 @@ int asker_use(struct asker *c, struct pins *pins, const char *site)
 	(void)snprintf(c->site, sizeof(c->site), "%s", site);
 	/* Those that are busy with who is silent count among those that are kept. */
 	r = curl_loop_new(
-		c->event, "neighbours-curl", (unsigned)(CONNECTIONS_MAX * n + 1), &c->loop);
+		c->event, "neighbours-curl", (unsigned)(MESSAGE_CONNECTIONS_MAX * n + 1), &c->loop);
 	if (r < 0)
 		return r;
 	c->peers = calloc(n + 1, sizeof(*c->peers));

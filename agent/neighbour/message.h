@@ -30,6 +30,7 @@
 #define MESSAGE_ID_MAX 9007199254740991U /* of boot and request: what a JSON number holds */
 #define MESSAGE_WANT_MAX 1000000U
 #define MESSAGE_LEASE_MAX_MS 60000U
+#define MESSAGE_CONNECTIONS_MAX 4 /* that one member lets another have */
 
 /* Amounts are as in core/shed.h: at most SHED_AMOUNT_MAX, in the site's unit; parts of a whole are
  * basis points. */

@@ -37,7 +37,6 @@
 #define OF_ONE_HOST_MAX 16  /* handshakes under way with one neighbour's host */
 #define OF_ONE_HOST_PER_S 5 /* and how many may begin */
 #define OF_ONE_HOST_BURST 20
-#define OF_ONE_MEMBER_MAX 4	/* connections */
 #define OF_ONE_MEMBER_PER_S 40	/* requests, after a burst: beyond, each waits */
 #define OF_ONE_MEMBER_BURST 120 /* a report a second, and as many renewals as can be */
 #define THROTTLE_MS 250
@@ -438,7 +437,7 @@ static void bound_member(struct server *s, const struct connection *new)
 		if (!oldest || monotime_before(c->since, oldest->since))
 			oldest = c;
 	}
-	if (n >= OF_ONE_MEMBER_MAX)
+	if (n >= MESSAGE_CONNECTIONS_MAX)
 		shut(oldest);
 }
 
