@@ -33,22 +33,19 @@ struct follow {
 static void say(struct follow *f, const char *format, ...) _printf_(2, 3);
 static void say(struct follow *f, const char *format, ...)
 {
-	_cleanup_free_ char *escaped = NULL;
 	char text[ERROR_TEXT_MAX + 128];
 	va_list ap;
 
 	va_start(ap, format);
 	(void)vsnprintf(text, sizeof(text), format, ap);
 	va_end(ap);
-	escaped = text_escape(text);
 	if (f->options->json) {
-		json_auto_t *line = json_pack("{s:s}", "error", escaped);
+		(void)text_put_json_error(f->out, text);
+	} else {
+		_cleanup_free_ char *escaped = text_escape(text);
 
-		(void)(line && text_put_json(f->out, line, JSON_COMPACT) &&
-			fputc('\n', f->out) >= 0 && fflush(f->out) == 0);
-		return;
+		(void)fprintf(f->err, "redshankctl: %s\n", escaped);
 	}
-	(void)fprintf(f->err, "redshankctl: %s\n", escaped);
 }
 
 static void show(struct follow *f, const json_t *event)

@@ -157,6 +157,19 @@ bool text_put_json(FILE *out, const json_t *value, size_t flags)
 	return json_dump_callback(value, put_json_bytes, out, flags | JSON_ENSURE_ASCII) == 0;
 }
 
+bool text_put_json_line(FILE *out, const json_t *value)
+{
+	return text_put_json(out, value, JSON_COMPACT) && fputc('\n', out) >= 0 && fflush(out) == 0;
+}
+
+bool text_put_json_error(FILE *out, const char *text)
+{
+	_cleanup_free_ char *escaped = text_escape(text);
+	json_auto_t *line = json_pack("{s:s}", "error", escaped);
+
+	return line && text_put_json_line(out, line);
+}
+
 void text_put_labelled(
 	FILE *out, bool colours, const char *label, enum text_colour colour, const char *s)
 {

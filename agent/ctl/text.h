@@ -50,6 +50,10 @@ void text_put_labelled(
  * for more than a letter: ASCII, and DEL as \u007f. `flags` are jansson's. False where `out` fails.
  */
 bool text_put_json(FILE *out, const json_t *value, size_t flags);
+/* The same on a line of its own, which is flushed: of a stream, whose reader waits for it. */
+bool text_put_json_line(FILE *out, const json_t *value);
+/* Such a line that is {"error": TEXT}, whatever the bytes of `text` are. */
+bool text_put_json_error(FILE *out, const char *text);
 
 /* Never NULL: exits with a message when there is no memory. */
 void *text_allocate(size_t size);

@@ -340,18 +340,10 @@ int top_run_json(const char *socket_path, struct error *ret_error)
 
 	for (;;) {
 		struct monotime next = monotime_add_ms(clock_monotime(), TOP_INTERVAL_MS);
-		_cleanup_free_ char *escaped = NULL;
-		json_auto_t *line = NULL;
 		int r = top_first(&l, &l.error);
 
-		if (r >= 0 && !l.error.text[0]) {
-			line = json_incref(l.document);
-		} else {
-			escaped = text_escape(l.error.text);
-			line = json_pack("{s:s}", "error", escaped);
-		}
-		if (!line || !text_put_json(stdout, line, JSON_COMPACT) ||
-			fputc('\n', stdout) < 0 || fflush(stdout) != 0) {
+		if (!(r >= 0 && !l.error.text[0] ? text_put_json_line(stdout, l.document)
+						 : text_put_json_error(stdout, l.error.text))) {
 			json_decref(l.document);
 			return error_set_errno(ret_error, EIO, "standard output");
 		}
