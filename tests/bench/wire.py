@@ -291,7 +291,8 @@ class Bench:
             progress(self.scenario.name, i + 1, samples)
         if self.scrapers:
             self.scrapers.stop()
-            self.tell_renders()
+            if self.scenario.path == "/metrics":
+                self.tell_renders()
         if self.crowd:
             self.tell_loop()
             print(f"  the crowd was answered: {self.crowd.stop()}")
@@ -402,7 +403,7 @@ def verdict(scenario, found):
         missed.append("over 1.5 times the floor")
     if scenario.timed and found["agent"]["p99"] >= 10000:
         missed.append("p99 over 10 ms")
-    if scenario.scrapers and scenario.path == "/metrics" and found["render_ms"] >= RENDER_MS:
+    if found.get("render_ms", 0) >= RENDER_MS:
         missed.append(f"a scrape takes {found['render_ms']} ms of the loop")
     text = ", ".join(missed) or "met"
     if scenario.timed and missed and (found["floor"]["median"] > 1500 or found["floor"]["p99"] > 5000):
