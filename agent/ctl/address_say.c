@@ -23,17 +23,17 @@ static const struct {
 enum text_colour explain_say_address(struct buffer *b, const json_t *prefix)
 {
 	const json_t *address = explain_get(prefix, "address");
-	const char *error = explain_text(address, "error");
+	const char *error = judge_text(address, "error");
 	long long restored = explain_number(address, "restored");
 
 	if (!json_is_object(address))
 		return TEXT_PLAIN;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		if (explain_is(address, "state", rows[i].state))
+		if (judge_is(address, "state", rows[i].state))
 			(void)buffer_printf(b, "%s%s", rows[i].text,
-				rows[i].on ? explain_text(address, "interface") : "");
+				rows[i].on ? judge_text(address, "interface") : "");
 	if (b->length == 0)
-		(void)buffer_printf(b, "managed: %s", explain_text(address, "state"));
+		(void)buffer_printf(b, "managed: %s", judge_text(address, "state"));
 	if (restored > 0)
 		(void)buffer_printf(b,
 			"; somebody has removed it %lld time%s, and it was added again", restored,
@@ -41,5 +41,5 @@ enum text_colour explain_say_address(struct buffer *b, const json_t *prefix)
 	if (error[0])
 		(void)buffer_printf(b, "; the last attempt failed: %s", error);
 	(void)buffer_printf(b, ".");
-	return error[0] || explain_is(address, "state", "missing") ? TEXT_RED : TEXT_PLAIN;
+	return error[0] || judge_is(address, "state", "missing") ? TEXT_RED : TEXT_PLAIN;
 }

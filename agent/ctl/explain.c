@@ -145,7 +145,7 @@ static void add_time(const struct explain *e, struct text_table *t, const json_t
 	const char *key, bool past)
 {
 	_cleanup_buffer_ struct buffer b = {0};
-	int64_t at = text_parse_time_ms(explain_text(check, key));
+	int64_t at = text_parse_time_ms(judge_text(check, key));
 
 	buffer_init(&b, 64);
 	if (at >= 0)
@@ -164,7 +164,7 @@ static void add_duration(struct text_table *t, const json_t *check)
 	else
 		explain_say_span(&b, us / 1000);
 	text_table_add(t, TEXT_PLAIN, true,
-		us > 0 && explain_text(check, "last")[0] ? buffer_string(&b) : "-");
+		us > 0 && judge_text(check, "last")[0] ? buffer_string(&b) : "-");
 }
 
 static void add_next(const struct explain *e, struct text_table *t, const json_t *check)
@@ -193,14 +193,14 @@ static void print_checks(const struct explain *e, FILE *out, const struct status
 		text_table_add(&t, TEXT_DIM, false, heads[i]);
 	json_object_foreach ((json_t *)checks, name, check) {
 		text_table_add(&t, TEXT_PLAIN, false, name);
-		text_table_add(&t, status_word_colour(explain_text(check, "state")), false,
-			explain_text(check, "state"));
+		text_table_add(&t, status_word_colour(judge_text(check, "state")), false,
+			judge_text(check, "state"));
 		add_time(e, &t, check, "since", true);
 		add_time(e, &t, check, "last", true);
 		add_duration(&t, check);
 		add_next(e, &t, check);
 		status_add_outcomes(&t, check, EXPLAIN_OUTCOMES_MAX);
-		text_table_add(&t, TEXT_PLAIN, false, explain_text(check, "reason"));
+		text_table_add(&t, TEXT_PLAIN, false, judge_text(check, "reason"));
 	}
 	(void)buffer_printf(&head, "Checks of %s (", e->service_name);
 	explain_say_require(e, &head);
@@ -213,11 +213,11 @@ static void print_checks(const struct explain *e, FILE *out, const struct status
 static void print_service(const struct explain *e, FILE *out, const struct status_view *view)
 {
 	struct explain_blocks blocks = make_blocks(e);
-	const char *health = explain_text(e->service, "health");
+	const char *health = judge_text(e->service, "health");
 	char line[512];
 
 	(void)snprintf(line, sizeof(line), "service %.32s on %.255s: %s", e->service_name,
-		explain_text(e->document, "node"), health[0] ? health : "unknown");
+		judge_text(e->document, "node"), health[0] ? health : "unknown");
 	text_put_wrapped(out, view->colours, status_word_colour(health), 0, line);
 	status_print_repair(out, e->service, view, e->now_ms, 0, true);
 	for (size_t i = 0; i < blocks.n; i++) {
@@ -234,7 +234,7 @@ void explain_print(FILE *out, const json_t *document, const struct status_view *
 	struct explain e = {
 		.document = document,
 		.bird = explain_get(document, "bird"),
-		.now_ms = text_parse_time_ms(explain_text(document, "time")),
+		.now_ms = text_parse_time_ms(judge_text(document, "time")),
 	};
 	const char *name;
 	json_t *service;
@@ -278,7 +278,7 @@ char *explain_path(const char *name)
 char *explain_error(const char *body, size_t length)
 {
 	json_t *document = json_loadb(body, length, 0, NULL);
-	const char *text = explain_text(document, "error");
+	const char *text = judge_text(document, "error");
 	char *copy = text_allocate(strlen(text) + 1);
 
 	memcpy(copy, text, strlen(text) + 1);

@@ -56,17 +56,6 @@ static inline const json_t *explain_get(const json_t *object, const char *key)
 	return json_object_get(object, key);
 }
 
-/* "" where there is none. */
-static inline const char *explain_text(const json_t *object, const char *key)
-{
-	return judge_text(object, key);
-}
-
-static inline bool explain_is(const json_t *object, const char *key, const char *text)
-{
-	return judge_is(object, key, text);
-}
-
 /* 0 where there is none. */
 static inline long long explain_number(const json_t *object, const char *key)
 {

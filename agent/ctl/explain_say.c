@@ -22,7 +22,7 @@ static bool is_stopping(const struct explain *e)
 /* BIRD hangs. */
 static bool is_silent(const struct explain *e)
 {
-	return explain_text(e->bird, "silent_since")[0];
+	return judge_text(e->bird, "silent_since")[0];
 }
 
 static bool has_next(const json_t *prefix, const char *what)
@@ -31,7 +31,7 @@ static bool has_next(const json_t *prefix, const char *what)
 	size_t i;
 
 	json_array_foreach (explain_get(prefix, "next"), i, next)
-		if (explain_is(next, "what", what))
+		if (judge_is(next, "what", what))
 			return true;
 	return false;
 }
@@ -62,7 +62,7 @@ void explain_say_span(struct buffer *b, int64_t ms)
 /* " for 12s" */
 static void say_for(const struct explain *e, struct buffer *b, const json_t *object)
 {
-	int64_t since = text_parse_time_ms(explain_text(object, "since"));
+	int64_t since = text_parse_time_ms(judge_text(object, "since"));
 
 	if (since < 0)
 		return;
@@ -88,8 +88,7 @@ static void say_outcomes(struct buffer *b, const json_t *next)
 {
 	long long count = explain_number(next, "count");
 
-	say(b, "%lld more %s outcome%s", count, explain_text(next, "outcome"),
-		count == 1 ? "" : "s");
+	say(b, "%lld more %s outcome%s", count, judge_text(next, "outcome"), count == 1 ? "" : "s");
 }
 
 /* ---- state ---- */
@@ -97,7 +96,7 @@ static void say_outcomes(struct buffer *b, const json_t *next)
 static enum text_colour say_withdrawn(struct buffer *b, const json_t *prefix)
 {
 	const json_t *announced = explain_get(prefix, "announced");
-	const char *other = explain_text(prefix, "elsewhere");
+	const char *other = judge_text(prefix, "elsewhere");
 
 	if (other[0]) {
 		say(b,
@@ -125,7 +124,7 @@ static bool is_outdated(const json_t *prefix)
 	json_t *protocol;
 
 	json_object_foreach ((json_t *)explain_get(prefix, "protocols"), name, protocol)
-		if (explain_is(protocol, "wanted", "up") &&
+		if (judge_is(protocol, "wanted", "up") &&
 			json_is_false(explain_get(protocol, "loaded")))
 			return true;
 	return false;
@@ -136,8 +135,8 @@ static enum text_colour say_announced(
 {
 	const json_t *announced = explain_get(prefix, "announced"),
 		     *exported = explain_get(prefix, "exported");
-	const char *other = explain_text(prefix, "elsewhere");
-	bool demoted = explain_is(prefix, "wanted", "demote");
+	const char *other = judge_text(prefix, "elsewhere");
+	bool demoted = judge_is(prefix, "wanted", "demote");
 	const char *word = demoted ? "demoted (announced as a last resort)" : "announced";
 
 	if (json_is_false(announced)) {
@@ -185,15 +184,15 @@ static enum text_colour say_state(const struct explain *e, struct buffer *b, con
 		say(b, "not decided yet.");
 		return TEXT_YELLOW;
 	}
-	colour = explain_is(prefix, "wanted", "withdraw") ? say_withdrawn(b, prefix)
-							  : say_announced(e, b, prefix);
+	colour = judge_is(prefix, "wanted", "withdraw") ? say_withdrawn(b, prefix)
+							: say_announced(e, b, prefix);
 	/* What was told to BIRD a moment ago is not read back yet: that is no alarm. */
 	if (colour == TEXT_RED && json_is_true(explain_get(prefix, "reading"))) {
 		buffer_clear(b);
 		say(b,
 			"should be %s; BIRD is being read again, and was read last before that was "
 			"wanted",
-			explain_is(prefix, "wanted", "withdraw") ? "withdrawn" : "announced");
+			judge_is(prefix, "wanted", "withdraw") ? "withdrawn" : "announced");
 		colour = TEXT_YELLOW;
 	}
 	say(b, ".");
@@ -209,7 +208,7 @@ void explain_say_require(const struct explain *e, struct buffer *b)
 
 	if (json_is_integer(require))
 		say(b, "%lld of %zu must be up", (long long)json_integer_value(require), n);
-	else if (explain_is(e->service, "require", "any"))
+	else if (judge_is(e->service, "require", "any"))
 		say(b, "one of %zu must be up", n);
 	else
 		say(b, n == 1 ? "it must be up" : "all %zu must be up", n);
@@ -232,24 +231,23 @@ static void say_checks(const struct explain *e, struct buffer *b, bool doubt)
 	json_t *check;
 
 	json_object_foreach ((json_t *)explain_get(e->service, "checks"), name, check) {
-		const char *reason = explain_text(check, "reason");
-		bool up = explain_is(check, "state", "up"),
-		     blind = last_outcome_is(check, "unknown");
+		const char *reason = judge_text(check, "reason");
+		bool up = judge_is(check, "state", "up"), blind = last_outcome_is(check, "unknown");
 		long long rise = explain_number(explain_get(check, "needs"), "of");
 		long long missing = explain_number(explain_get(check, "needs"), "count");
 
 		if (up && !blind && !(doubt && last_outcome_is(check, "bad")))
 			continue;
 		say(b, " Check %s ", name);
-		if (explain_is(check, "state", "down") && missing > 0 && missing < rise && !blind) {
+		if (judge_is(check, "state", "down") && missing > 0 && missing < rise && !blind) {
 			say(b, "is still down, and rising: %lld of %lld good outcomes.",
 				rise - missing, rise);
 			continue;
 		}
-		if (explain_is(check, "state", "pending"))
+		if (judge_is(check, "state", "pending"))
 			say(b, "has not spoken yet");
 		else
-			say(b, "is %s%s", explain_text(check, "state"),
+			say(b, "is %s%s", judge_text(check, "state"),
 				up && !blind ? ", but its last outcome was bad" : "");
 		if (blind)
 			say(b, ", and cannot be asked now by a fault of this server, which counts "
@@ -262,8 +260,8 @@ static void say_checks(const struct explain *e, struct buffer *b, bool doubt)
 static void say_word(const struct explain *e, struct buffer *b, const json_t *word,
 	const char *done, const char *undone)
 {
-	const char *name = explain_text(word, "name"), *until = explain_text(word, "until");
-	const char *reason = explain_text(word, "reason");
+	const char *name = judge_text(word, "name"), *until = judge_text(word, "until");
+	const char *reason = judge_text(word, "reason");
 
 	if (!json_is_object(word)) {
 		say(b, "it was %s by an operator.", done);
@@ -273,8 +271,7 @@ static void say_word(const struct explain *e, struct buffer *b, const json_t *wo
 		say(b, "its service");
 	else
 		say(b, name[0] ? "it" : "the whole server");
-	say(b, " was %s by %s at %s, ", done, explain_text(word, "who"),
-		explain_text(word, "since"));
+	say(b, " was %s by %s at %s, ", done, judge_text(word, "who"), judge_text(word, "since"));
 	say(b, "%s%s", until[0] ? "until " : undone, until);
 	say(b, reason[0] ? ": %s." : "; no reason was given.", reason);
 }
@@ -283,7 +280,7 @@ static void say_word(const struct explain *e, struct buffer *b, const json_t *wo
 static void say_forced(const struct explain *e, struct buffer *b, const json_t *prefix)
 {
 	say_word(e, b, explain_get(prefix, "announce"), "announced by force", "until it is reset");
-	if (explain_is(e->service, "health", "unhealthy"))
+	if (judge_is(e->service, "health", "unhealthy"))
 		say(b, " THE SERVICE IS UNHEALTHY: without that word it would be withdrawn.");
 	else
 		say(b, " Its checks and addresses do not count meanwhile.");
@@ -295,49 +292,49 @@ static void say_frozen(const struct explain *e, struct buffer *b, const json_t *
 	say(b,
 		" So it stays %s, although the rules say otherwise. Only a dead process, a missing "
 		"address or an operator's word changes that.",
-		explain_is(prefix, "wanted", "withdraw") ? "withdrawn" : "announced");
+		judge_is(prefix, "wanted", "withdraw") ? "withdrawn" : "announced");
 }
 
 static void say_rule(const struct explain *e, struct buffer *b, const json_t *prefix)
 {
 	bool none = json_object_size(explain_get(e->service, "checks")) == 0;
 
-	if (explain_is(prefix, "reason", "stopping")) {
+	if (judge_is(prefix, "reason", "stopping")) {
 		say(b, "the agent is stopping, and the service's on_stop is `withdraw`.");
-	} else if (explain_is(prefix, "reason", "drained")) {
+	} else if (judge_is(prefix, "reason", "drained")) {
 		say_word(e, b, explain_get(prefix, "drain"), "drained", "until it is undrained");
-	} else if (explain_is(prefix, "reason", "forced")) {
+	} else if (judge_is(prefix, "reason", "forced")) {
 		say_forced(e, b, prefix);
-	} else if (explain_is(prefix, "reason", "frozen")) {
+	} else if (judge_is(prefix, "reason", "frozen")) {
 		say_frozen(e, b, prefix);
-	} else if (explain_is(prefix, "reason", "address_missing")) {
+	} else if (judge_is(prefix, "reason", "address_missing")) {
 		say(b, "no address of this host lies in it (or none that is usable, see `ip "
 		       "address`): nobody here would answer.");
-	} else if (explain_is(prefix, "reason", "unhealthy")) {
+	} else if (judge_is(prefix, "reason", "unhealthy")) {
 		say(b, "the service's checks do not meet `require` (");
 		explain_say_require(e, b);
 		say(b, ").");
-	} else if (explain_is(prefix, "reason", "kept_by_floor")) {
+	} else if (judge_is(prefix, "reason", "kept_by_floor")) {
 		say(b, "the service is unhealthy, and its `floor` keeps it announced: too few "
 		       "neighbours have promised to stay in its place.");
-	} else if (explain_is(prefix, "reason", "held_down")) {
+	} else if (judge_is(prefix, "reason", "held_down")) {
 		say(b, "the service flapped too often. It is well now, and comes back when its "
 		       "penalty has decayed (`hold_down`).");
-	} else if (explain_is(prefix, "reason", "shed")) {
+	} else if (judge_is(prefix, "reason", "shed")) {
 		say(b, "neighbours have promised to go on announcing it in the place of this "
 		       "server.");
-	} else if (explain_is(prefix, "reason", "in_doubt")) {
+	} else if (judge_is(prefix, "reason", "in_doubt")) {
 		say(b, "the service is healthy, but the last outcome of a check was bad: it comes "
 		       "back when that check is up for certain.");
-	} else if (explain_is(prefix, "reason", "shared_unhealthy")) {
+	} else if (judge_is(prefix, "reason", "shared_unhealthy")) {
 		say(b,
 			"only checks that are `shared` are down, which every server sees. If all "
 			"withdrew for that, nobody would be left: it stays%s.",
-			explain_is(prefix, "wanted", "demote") ? ", demoted" : "");
-	} else if (explain_is(prefix, "reason", "ramping")) {
+			judge_is(prefix, "wanted", "demote") ? ", demoted" : "");
+	} else if (judge_is(prefix, "reason", "ramping")) {
 		say(b, "the service is healthy and has just come back: its weight goes to its own "
 		       "in steps (`slow_start`).");
-	} else if (explain_is(prefix, "reason", "first_round")) {
+	} else if (judge_is(prefix, "reason", "first_round")) {
 		say(b, "%s Until then it stays as BIRD was found: %s.",
 			has_next(prefix, "spread") && !has_next(prefix, "check")
 				? "first announcements after a start wait for a random time, so "
@@ -345,8 +342,8 @@ static void say_rule(const struct explain *e, struct buffer *b, const json_t *pr
 				  "(`start_spread`)."
 				: "not every check has spoken since the agent started or the check "
 				  "was configured.",
-			explain_is(prefix, "wanted", "withdraw") ? "withdrawn" : "announced");
-	} else if (explain_is(prefix, "reason", "healthy")) {
+			judge_is(prefix, "wanted", "withdraw") ? "withdrawn" : "announced");
+	} else if (judge_is(prefix, "reason", "healthy")) {
 		say(b, none ? "the service has no checks, its address is here, and nothing speaks "
 			      "against it."
 			    : "the service's checks meet `require` (");
@@ -370,15 +367,15 @@ static void say_why(const struct explain *e, struct buffer *b, const json_t *pre
 		say(b, "unknown.");
 		return;
 	}
-	say(b, "rule %lld, %s", explain_number(prefix, "rule"), explain_text(prefix, "reason"));
+	say(b, "rule %lld, %s", explain_number(prefix, "rule"), judge_text(prefix, "reason"));
 	say_for(e, b, prefix);
 	say(b, ": ");
 	say_rule(e, b, prefix);
 	if (has_next(prefix, "withdraw"))
 		say(b, " It leaves gently (`leave`): routers are told first, and find another "
 		       "way.");
-	say_checks(e, b, explain_is(prefix, "reason", "in_doubt"));
-	if (is_stopping(e) && explain_is(e->service, "on_stop", "keep"))
+	say_checks(e, b, judge_is(prefix, "reason", "in_doubt"));
+	if (is_stopping(e) && judge_is(e->service, "on_stop", "keep"))
 		say(b, " The agent is stopping; on_stop is `keep`, so BIRD keeps what it does.");
 }
 
@@ -387,9 +384,9 @@ static void say_why(const struct explain *e, struct buffer *b, const json_t *pre
 /* Is the protocol not as wanted? Where it is to be down, one that is absent announces as little. */
 static bool is_otherwise(const json_t *protocol)
 {
-	const char *state = explain_text(protocol, "state");
+	const char *state = judge_text(protocol, "state");
 
-	return state[0] && (strcmp(state, "up") == 0) != explain_is(protocol, "wanted", "up");
+	return state[0] && (strcmp(state, "up") == 0) != judge_is(protocol, "wanted", "up");
 }
 
 /* Which weight it has, where that is known, for that is what is asked next. */
@@ -411,8 +408,7 @@ static void say_loaded_otherwise(struct buffer *b, const json_t *protocol, const
 static void say_protocol(
 	struct buffer *b, const char *name, const json_t *protocol, const json_t *prefix)
 {
-	const char *state = explain_text(protocol, "state"),
-		   *wanted = explain_text(protocol, "wanted");
+	const char *state = judge_text(protocol, "state"), *wanted = judge_text(protocol, "wanted");
 	const json_t *loaded = explain_get(protocol, "loaded");
 
 	if (json_is_true(explain_get(protocol, "last_resort")))
@@ -434,11 +430,11 @@ static void say_protocol(
 static enum text_colour say_fragment(const struct explain *e, struct buffer *b)
 {
 	const json_t *fragment = explain_get(e->service, "fragment");
-	const char *state = explain_text(fragment, "state");
+	const char *state = judge_text(fragment, "state");
 
 	if (!state[0])
 		return TEXT_PLAIN;
-	say(b, "Fragment %s ", explain_text(fragment, "file"));
+	say(b, "Fragment %s ", judge_text(fragment, "file"));
 	if (strcmp(state, "true") == 0) {
 		say(b, "says what is wanted.");
 		return TEXT_PLAIN;
@@ -451,7 +447,7 @@ static enum text_colour say_fragment(const struct explain *e, struct buffer *b)
 		say(b, "is the last good one: BIRD REFUSED THE NEW ONE.");
 	else
 		say(b, "CAN NOT BE WRITTEN%s.",
-			explain_text(e->bird, "files_error")[0] ? " (above)" : "");
+			judge_text(e->bird, "files_error")[0] ? " (above)" : "");
 	return TEXT_RED;
 }
 
@@ -468,10 +464,10 @@ static enum text_colour say_bird(
 	if (is_silent(e)) {
 		say(b, "does not answer; what it announces now it keeps announcing. ");
 		colour = TEXT_YELLOW;
-	} else if (explain_is(e->bird, "link", "away") || explain_is(e->bird, "link", "refused")) {
+	} else if (judge_is(e->bird, "link", "away") || judge_is(e->bird, "link", "refused")) {
 		say(b, "away; what it announces is unknown. ");
 		colour = TEXT_YELLOW;
-	} else if (explain_is(e->bird, "link", "greeting")) {
+	} else if (judge_is(e->bird, "link", "greeting")) {
 		say(b, "is being asked what it announces. ");
 		colour = TEXT_YELLOW;
 	} else {
@@ -534,11 +530,11 @@ static enum text_colour say_sessions(
 	};
 	const json_t *sessions = explain_get(e->document, "sessions");
 	size_t n[N_SESSION_KINDS] = {0};
-	bool withdraw = explain_is(prefix, "wanted", "withdraw");
+	bool withdraw = judge_is(prefix, "wanted", "withdraw");
 	const char *name, *other;
 	json_t *session;
 
-	if (!explain_is(e->bird, "link", "up")) {
+	if (!judge_is(e->bird, "link", "up")) {
 		say(b, "unknown.");
 		return TEXT_YELLOW;
 	}
@@ -550,7 +546,7 @@ static enum text_colour say_sessions(
 		say(b, "being asked.");
 		return TEXT_YELLOW;
 	}
-	other = explain_text(prefix, "elsewhere");
+	other = judge_text(prefix, "elsewhere");
 	for (int kind = 0; kind < N_SESSION_KINDS; kind++) {
 		json_object_foreach ((json_t *)sessions, name, session) {
 			if ((int)session_kind(prefix, name, session) != kind)
@@ -580,7 +576,7 @@ static enum text_colour say_sessions(
 static enum text_colour say_others(struct buffer *b, const json_t *prefix)
 {
 	const json_t *others = explain_get(prefix, "others"), *other;
-	const char *elsewhere = explain_text(prefix, "elsewhere");
+	const char *elsewhere = judge_text(prefix, "elsewhere");
 	size_t i;
 
 	if (!json_is_array(others)) {
@@ -589,7 +585,7 @@ static enum text_colour say_others(struct buffer *b, const json_t *prefix)
 	}
 	json_array_foreach (others, i, other)
 		say(b, "%sprotocol %s has a route for it%s", i > 0 ? "; " : "",
-			explain_text(other, "protocol"),
+			judge_text(other, "protocol"),
 			json_is_true(explain_get(other, "best")) ? ", which BIRD prefers" : "");
 	if (json_is_true(explain_get(prefix, "more_others")))
 		say(b, "; and more");
@@ -606,9 +602,9 @@ static enum text_colour say_others(struct buffer *b, const json_t *prefix)
 static void say_weight_word(struct buffer *b, const json_t *prefix)
 {
 	const json_t *word = explain_get(prefix, "weight_word");
-	const char *until = explain_text(word, "until"), *reason = explain_text(word, "reason");
+	const char *until = judge_text(word, "until"), *reason = judge_text(word, "reason");
 
-	say(b, "given by %s at %s, %s%s", explain_text(word, "who"), explain_text(word, "since"),
+	say(b, "given by %s at %s, %s%s", judge_text(word, "who"), judge_text(word, "since"),
 		until[0] ? "until " : "until it is reset", until);
 	say(b, "%s%s (configured is %lld).", reason[0] ? ": " : "", reason,
 		explain_number(prefix, "configured_weight"));
@@ -616,22 +612,22 @@ static void say_weight_word(struct buffer *b, const json_t *prefix)
 
 static void say_weight(const struct explain *e, struct buffer *b, const json_t *prefix)
 {
-	bool operators = explain_is(prefix, "weight_from", "operator");
+	bool operators = judge_is(prefix, "weight_from", "operator");
 
 	if (!json_is_integer(explain_get(prefix, "weight"))) {
 		say(b, "unknown.");
 		return;
 	}
 	say(b, "%lld, ", explain_number(prefix, "weight"));
-	if (explain_text(prefix, "weight_by")[0])
-		say(b, "by `%s`; its own is %lld, ", explain_text(prefix, "weight_by"),
+	if (judge_text(prefix, "weight_by")[0])
+		say(b, "by `%s`; its own is %lld, ", judge_text(prefix, "weight_by"),
 			explain_number(operators ? explain_get(prefix, "weight_word") : prefix,
 				operators ? "weight" : "configured_weight"));
 	if (operators)
 		say_weight_word(b, prefix);
-	else if (explain_is(prefix, "weight_from", "node"))
+	else if (judge_is(prefix, "weight_from", "node"))
 		say(b, "from the row of %s in `weights` (the service's own is %lld).",
-			explain_text(e->document, "node"), explain_number(prefix, "own_weight"));
+			judge_text(e->document, "node"), explain_number(prefix, "own_weight"));
 	else
 		say(b, "the service's own.");
 }
@@ -641,36 +637,36 @@ static void say_weight(const struct explain *e, struct buffer *b, const json_t *
 /* The first outcome of a check, or the next one of a check that could not be asked. */
 static void say_next_word(const struct explain *e, struct buffer *b, const json_t *next)
 {
-	const char *name = explain_text(next, "check");
+	const char *name = judge_text(next, "check");
 	const json_t *check = explain_get(explain_get(e->service, "checks"), name);
-	int64_t began = text_parse_time_ms(explain_text(check, "last"));
+	int64_t began = text_parse_time_ms(judge_text(check, "last"));
 
 	if (json_is_true(explain_get(check, "running"))) {
 		say(b, "check %s runs, and speaks within ", name);
 		explain_say_span(b, began + explain_number(check, "timeout_ms") - e->now_ms);
 		return;
 	}
-	if (!explain_text(check, "next")[0]) {
+	if (!judge_text(check, "next")[0]) {
 		say(b, "check %s is not started yet", name);
 		return;
 	}
 	say(b, "check %s %s ", name,
 		last_outcome_is(check, "unknown") ? "is tried again" : "runs for the first time");
-	say_in(e, b, explain_text(next, "at"));
+	say_in(e, b, judge_text(next, "at"));
 }
 
 static void say_next_check(const struct explain *e, struct buffer *b, const json_t *next)
 {
-	bool good = explain_is(next, "outcome", "good");
+	bool good = judge_is(next, "outcome", "good");
 
-	if (!good && !explain_is(next, "outcome", "bad")) {
+	if (!good && !judge_is(next, "outcome", "bad")) {
 		say_next_word(e, b, next);
 		return;
 	}
-	say(b, "check %s %s ", explain_text(next, "check"), good ? "needs" : "goes down with");
+	say(b, "check %s %s ", judge_text(next, "check"), good ? "needs" : "goes down with");
 	say_outcomes(b, next);
 	say(b, ": at the earliest ");
-	say_in(e, b, explain_text(next, "at"));
+	say_in(e, b, judge_text(next, "at"));
 }
 
 static void say_next_step(const struct explain *e, struct buffer *b, const json_t *next)
@@ -714,39 +710,39 @@ static void say_next_step(const struct explain *e, struct buffer *b, const json_
 			false, NULL},
 	};
 
-	if (explain_is(next, "what", "check")) {
+	if (judge_is(next, "what", "check")) {
 		say_next_check(e, b, next);
 		return;
 	}
-	if (explain_is(next, "what", "connect") && is_silent(e) && explain_text(next, "at")[0]) {
+	if (judge_is(next, "what", "connect") && is_silent(e) && judge_text(next, "at")[0]) {
 		say(b, "BIRD does not answer: next try ");
-		say_in(e, b, explain_text(next, "at"));
+		say_in(e, b, judge_text(next, "at"));
 		return;
 	}
-	if (explain_is(next, "what", "write") &&
-		explain_is(explain_get(e->service, "fragment"), "state", "unwritable")) {
+	if (judge_is(next, "what", "write") &&
+		judge_is(explain_get(e->service, "fragment"), "state", "unwritable")) {
 		say(b, "the fragment is tried again each second");
 		return;
 	}
 	for (size_t i = 0; i < ELEMENTSOF(rows); i++) {
-		if (!explain_is(next, "what", rows[i].what))
+		if (!judge_is(next, "what", rows[i].what))
 			continue;
-		if (rows[i].untimed && !explain_text(next, "at")[0]) {
+		if (rows[i].untimed && !judge_text(next, "at")[0]) {
 			say(b, "%s", rows[i].untimed);
 			return;
 		}
 		say(b, "%s", rows[i].text);
 		if (rows[i].timed)
-			say_in(e, b, explain_text(next, "at"));
+			say_in(e, b, judge_text(next, "at"));
 		return;
 	}
-	say(b, "%s", explain_text(next, "what")); /* of a newer agent */
+	say(b, "%s", judge_text(next, "what")); /* of a newer agent */
 }
 
 /* What only a person can do: the agent never changes anybody else's part of BIRD. */
 static void say_person(const struct explain *e, struct buffer *b, const json_t *prefix)
 {
-	const char *other = explain_text(prefix, "elsewhere");
+	const char *other = judge_text(prefix, "elsewhere");
 
 	if (is_silent(e))
 		say(b, " FOR A PERSON: `systemctl restart bird` ends what it still announces.");
@@ -759,7 +755,7 @@ static void say_person(const struct explain *e, struct buffer *b, const json_t *
 			"docs/bird-beside.md has it under \"The same prefix from another source\".",
 			other);
 	else if (json_is_true(explain_get(prefix, "announced")) &&
-		 !explain_is(prefix, "wanted", "withdraw") &&
+		 !judge_is(prefix, "wanted", "withdraw") &&
 		 json_array_size(explain_get(prefix, "exported_to")) == 0 &&
 		 json_array_size(explain_get(prefix, "not_exported_to")) > 0)
 		say(b, " FOR A PERSON: the export line of those sessions has to accept ours "
@@ -775,7 +771,7 @@ static void say_next(
 	size_t i;
 
 	json_array_foreach (explain_get(prefix, "next"), i, next) {
-		if (!explain_text(next, "what")[0])
+		if (!judge_text(next, "what")[0])
 			continue;
 		if (b->length > 0)
 			say(b, "; ");

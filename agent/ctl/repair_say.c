@@ -39,14 +39,14 @@ static const struct repair_row {
 static const struct repair_row *row_of(const json_t *repair)
 {
 	for (size_t i = 0; i < ELEMENTSOF(rows); i++)
-		if (explain_is(repair, "state", rows[i].state))
+		if (judge_is(repair, "state", rows[i].state))
 			return &rows[i];
 	return NULL; /* of a newer agent */
 }
 
 static void say_next(struct buffer *b, const json_t *repair, int64_t now_ms)
 {
-	int64_t at = text_parse_time_ms(explain_text(repair, "next"));
+	int64_t at = text_parse_time_ms(judge_text(repair, "next"));
 
 	if (at < 0) {
 		(void)buffer_printf(b, ", again when its checks stop rising");
@@ -61,15 +61,15 @@ void status_print_repair(FILE *out, const json_t *service, const struct status_v
 {
 	const json_t *repair = explain_get(service, "repair");
 	const struct repair_row *row = row_of(repair);
-	const char *unit = explain_text(repair, "unit"), *text = explain_text(repair, "text"),
-		   *result = explain_text(repair, "last_result");
+	const char *unit = judge_text(repair, "unit"), *text = judge_text(repair, "text"),
+		   *result = judge_text(repair, "last_result");
 	_cleanup_buffer_ struct buffer b = {0};
 
-	if (!json_is_object(repair) || (!always && explain_is(repair, "state", "idle")))
+	if (!json_is_object(repair) || (!always && judge_is(repair, "state", "idle")))
 		return;
 	buffer_init(&b, REPAIR_LINE_MAX);
 	(void)buffer_printf(&b, "repair: %s%s%s%s", row ? row->before : "", unit, row ? "" : " ",
-		row ? row->behind : explain_text(repair, "state"));
+		row ? row->behind : judge_text(repair, "state"));
 	if (row && row->quotes && text[0])
 		(void)buffer_printf(&b, " (%s)", text);
 	if (row && row->timed)

@@ -93,7 +93,7 @@ static void say_per_cent(struct buffer *b, long long bp)
 
 static void say_until(const struct explain *e, struct buffer *b, const json_t *object)
 {
-	int64_t at = text_parse_time_ms(explain_text(object, "until"));
+	int64_t at = text_parse_time_ms(judge_text(object, "until"));
 
 	if (at < e->now_ms)
 		return;
@@ -111,7 +111,7 @@ static size_t count_healthy(const json_t *shed)
 	size_t i, healthy = 0;
 
 	json_array_foreach (explain_get(shed, "neighbours"), i, n)
-		healthy += explain_is(n, "report", "fresh") && explain_is(n, "state", "healthy");
+		healthy += judge_is(n, "report", "fresh") && judge_is(n, "state", "healthy");
 	return healthy;
 }
 
@@ -121,7 +121,7 @@ static void say_room(struct buffer *b, const json_t *shed, const char *name)
 	size_t i;
 
 	json_array_foreach (explain_get(shed, "neighbours"), i, n)
-		if (explain_is(n, "neighbour", name))
+		if (judge_is(n, "neighbour", name))
 			say(b,
 				json_is_true(explain_get(n, "willing"))
 					? ", which has room for %lld"
@@ -133,7 +133,7 @@ static void say_numbers(
 	const struct explain *e, struct buffer *b, const json_t *shed, const char *why)
 {
 	const json_t *server = explain_get(e->document, "shed");
-	const char *name = explain_text(shed, "neighbour");
+	const char *name = judge_text(shed, "neighbour");
 
 	if (strcmp(why, "cool") == 0 || strcmp(why, "not_yet") == 0) {
 		if (!json_is_integer(explain_get(server, "utilisation")))
@@ -172,8 +172,8 @@ static size_t say_promises(
 	size_t i, n = 0;
 
 	json_array_foreach (explain_get(shed, "promises"), i, p) {
-		int64_t at = text_parse_time_ms(explain_text(p, "until"));
-		const char *name = explain_text(p, "neighbour");
+		int64_t at = text_parse_time_ms(judge_text(p, "until"));
+		const char *name = judge_text(p, "neighbour");
 
 		if (json_is_true(explain_get(p, "given")) != given)
 			continue;
@@ -182,8 +182,8 @@ static size_t say_promises(
 			say(b, " (for ");
 			explain_say_span(b, at - e->now_ms);
 			say(b, " more)");
-		} else if (explain_text(p, "refused")[0]) {
-			say_refusal(b, explain_text(p, "refused"));
+		} else if (judge_text(p, "refused")[0]) {
+			say_refusal(b, judge_text(p, "refused"));
 		} else {
 			say(b, " has not answered");
 		}
@@ -211,28 +211,27 @@ static void say_all_promises(
 
 static void say_word(struct buffer *b, const json_t *word)
 {
-	const char *until = explain_text(word, "until"), *reason = explain_text(word, "reason");
+	const char *until = judge_text(word, "until"), *reason = judge_text(word, "reason");
 
 	if (!json_is_object(word))
 		return;
-	say(b, " By hand: %s by %s, %s%s%s%s.", explain_text(word, "word"),
-		explain_text(word, "who"), until[0] ? "until " : "until it is reset", until,
-		reason[0] ? ": " : "", reason);
+	say(b, " By hand: %s by %s, %s%s%s%s.", judge_text(word, "word"), judge_text(word, "who"),
+		until[0] ? "until " : "until it is reset", until, reason[0] ? ": " : "", reason);
 }
 
 static void say_out(const struct explain *e, struct buffer *b, const json_t *shed)
 {
-	const struct shed_row *row = row_of(explain_text(shed, "why"));
-	int64_t since = text_parse_time_ms(explain_text(shed, "since"));
+	const struct shed_row *row = row_of(judge_text(shed, "why"));
+	int64_t since = text_parse_time_ms(judge_text(shed, "since"));
 
 	say(b, "out");
 	if (since >= 0) {
 		say(b, " for ");
 		explain_say_span(b, e->now_ms - since);
 	}
-	say(b, " (%s): %s. ", explain_is(shed, "mode", "demote") ? "demoted" : "withdrawn",
-		row ? row->text : explain_text(shed, "why"));
-	if (explain_text(shed, "until")[0]) {
+	say(b, " (%s): %s. ", judge_is(shed, "mode", "demote") ? "demoted" : "withdrawn",
+		row ? row->text : judge_text(shed, "why"));
+	if (judge_text(shed, "until")[0]) {
 		say(b, "The promises hold");
 		say_until(e, b, shed);
 		say(b, ", and are renewed.");
@@ -248,29 +247,29 @@ static void say_out(const struct explain *e, struct buffer *b, const json_t *she
 
 static void say_in(const struct explain *e, struct buffer *b, const json_t *shed)
 {
-	const char *server = explain_text(explain_get(e->document, "shed"), "why");
-	const char *why = explain_text(shed, "why");
+	const char *server = judge_text(explain_get(e->document, "shed"), "why");
+	const char *why = judge_text(shed, "why");
 	const struct shed_row *row = row_of(server);
 
-	if (explain_is(explain_get(shed, "word"), "word", "unshed")) {
+	if (judge_is(explain_get(shed, "word"), "word", "unshed")) {
 		say(b, "not out: an operator keeps it here.");
 		return;
 	}
-	if (!explain_is(explain_get(shed, "word"), "word", "shed") && strcmp(why, "asking") != 0 &&
+	if (!judge_is(explain_get(shed, "word"), "word", "shed") && strcmp(why, "asking") != 0 &&
 		row && row->of_server)
 		why = server;
 	row = row_of(why);
 	say(b, "not out: %s", row ? row->text : "nothing has been judged yet");
 	say_numbers(e, b, shed, why);
-	if (strcmp(why, explain_text(shed, "why")) == 0)
+	if (strcmp(why, judge_text(shed, "why")) == 0)
 		say_until(e, b, shed);
 	say(b, ".");
 }
 
 static void say_last(const struct explain *e, struct buffer *b, const json_t *shed)
 {
-	const struct shed_row *row = row_of(explain_text(shed, "last"));
-	int64_t at = text_parse_time_ms(explain_text(shed, "last_at"));
+	const struct shed_row *row = row_of(judge_text(shed, "last"));
+	int64_t at = text_parse_time_ms(judge_text(shed, "last_at"));
 
 	if (!row || at < 0)
 		return;
@@ -295,7 +294,7 @@ void explain_say_shed(const struct explain *e, struct buffer *b, const json_t *p
 
 	if (!json_is_object(shed))
 		return;
-	if (explain_is(prefix, "reason", "kept_by_floor"))
+	if (judge_is(prefix, "reason", "kept_by_floor"))
 		say_kept(b, shed);
 	else if (json_is_true(explain_get(shed, "out")))
 		say_out(e, b, shed);
@@ -315,13 +314,13 @@ void status_say_shed(const json_t *prefix, char *buf, size_t size)
 {
 	const json_t *shed = explain_get(prefix, "shed");
 
-	(void)snprintf(buf, size, "shed: %s, %lld promise%s", explain_text(shed, "why"),
+	(void)snprintf(buf, size, "shed: %s, %lld promise%s", judge_text(shed, "why"),
 		explain_number(shed, "promised"), explain_number(shed, "promised") == 1 ? "" : "s");
 }
 
 static void print_server(FILE *out, const json_t *shed, const struct status_view *view)
 {
-	const struct shed_row *row = row_of(explain_text(shed, "why"));
+	const struct shed_row *row = row_of(judge_text(shed, "why"));
 	_cleanup_buffer_ struct buffer b = {0};
 	long long n = explain_number(shed, "out");
 
@@ -337,7 +336,7 @@ static void print_server(FILE *out, const json_t *shed, const struct status_view
 	say(&b, ", %lld of %lld neighbours fresh", explain_number(shed, "neighbours_fresh"),
 		explain_number(shed, "neighbours"));
 	/* Of the server: none could be picked, each for a reason of its own. */
-	if (explain_is(shed, "why", "no_room"))
+	if (judge_is(shed, "why", "no_room"))
 		say(&b, "; no prefix can go, and `redshankctl explain` of each says why");
 	else if (row && strcmp(row->why, "cool") != 0)
 		say(&b, "; %s", row->text);
@@ -351,7 +350,7 @@ static void print_server(FILE *out, const json_t *shed, const struct status_view
 void status_print_shed(FILE *out, const json_t *document, const struct status_view *view)
 {
 	const json_t *shed = explain_get(document, "shed"), *member;
-	int64_t now_ms = text_parse_time_ms(explain_text(document, "time"));
+	int64_t now_ms = text_parse_time_ms(judge_text(document, "time"));
 	const char *name;
 
 	if (!json_is_object(shed))
@@ -359,21 +358,21 @@ void status_print_shed(FILE *out, const json_t *document, const struct status_vi
 	print_server(out, shed, view);
 	json_object_foreach ((json_t *)explain_get(explain_get(document, "neighbours"), "members"),
 		name, member) {
-		int64_t at = text_parse_time_ms(explain_text(member, "asked"));
+		int64_t at = text_parse_time_ms(judge_text(member, "asked"));
 		_cleanup_buffer_ struct buffer b = {0};
 
-		if (explain_is(member, "state", "fresh"))
+		if (judge_is(member, "state", "fresh"))
 			continue;
 		buffer_init(&b, EXPLAIN_LINE_MAX);
-		say(&b, "neighbour %s (%s): %s", name, explain_text(member, "address"),
-			explain_text(member, "state"));
+		say(&b, "neighbour %s (%s): %s", name, judge_text(member, "address"),
+			judge_text(member, "state"));
 		if (at >= 0) {
 			say(&b, ", last heard of ");
 			explain_say_span(&b, now_ms - at);
 			say(&b, " ago");
 		}
-		if (explain_text(member, "error")[0])
-			say(&b, ": %s", explain_text(member, "error"));
+		if (judge_text(member, "error")[0])
+			say(&b, ": %s", judge_text(member, "error"));
 		text_put_wrapped(out, view->colours, TEXT_YELLOW, 0, buffer_string(&b));
 	}
 }
