@@ -212,11 +212,12 @@ def test_latent(site):
     wait_alarm(edge, "zz-mine.conf:1:", "in our folder, but not a file of ours", timeout=15)
     os.unlink(path)
     eventually(lambda: alarm(edge) == "", 5, lambda: f"no alarm: {alarm(edge)!r}")
-    edge.break_bird_conf("nonsense by SIGHUP;\n")
-    edge.bird.process.send_signal(signal.SIGHUP)
-    wait_alarm(edge, f"{edge.bird.conf}:1:", "not a file of ours", timeout=15)
-    edge.repair_bird_conf()
-    eventually(lambda: alarm(edge) == "", 5, lambda: f"no alarm: {alarm(edge)!r}")
+    if edge.bird.version() < (3,):  # 3.x tells nobody of a SIGHUP
+        edge.break_bird_conf("nonsense by SIGHUP;\n")
+        edge.bird.process.send_signal(signal.SIGHUP)
+        wait_alarm(edge, f"{edge.bird.conf}:1:", "not a file of ours", timeout=15)
+        edge.repair_bird_conf()
+        eventually(lambda: alarm(edge) == "", 5, lambda: f"no alarm: {alarm(edge)!r}")
     settled(edge)
     sent = edge.agent.status()["bird"]["commands_sent"]
     check(sent == 0, "nothing was sent that changes anything", sent)
