@@ -31,36 +31,12 @@
 #include "agent/base/address.h"
 #include "probes/dns_message.h"
 #include "probes/peer.h"
+#include "probes/settings.h"
 #include "probes/tls.h"
 
 #define UDP_ANSWER_MAX 4096
 #define PORT_PLAIN 53
 #define PORT_TLS 853 /* RFC 7858, 3.1 */
-
-enum dns_transport {
-	TRANSPORT_UDP,
-	TRANSPORT_TCP,
-	TRANSPORT_TLS,
-};
-
-struct dns_expect_settings {
-	struct schema_strings rcodes;
-	struct schema_strings answers;
-	int64_t min_answers;
-	bool authoritative;
-};
-
-struct dns_settings {
-	struct address server;
-	int64_t port; /* 0: the transport's */
-	int transport;
-	char *tls_name;
-	char *ca;
-	char *name;
-	char *rrtype;
-	bool recursion_desired;
-	struct dns_expect_settings expect;
-};
 
 enum dns_step {
 	STEP_UDP,

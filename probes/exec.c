@@ -13,13 +13,7 @@
 #include <string.h>
 
 #include "probes/child.h"
-
-struct exec_settings {
-	struct schema_strings command;
-	struct schema_strings env;
-	int64_t output_limit;
-	bool plugin;
-};
+#include "probes/settings.h"
 
 struct exec {
 	char **environment; /* owned */

@@ -41,6 +41,7 @@
 #include "agent/base/clock.h"
 #include "agent/system/units.h"
 #include "probes/pids.h"
+#include "probes/settings.h"
 
 #define START_SLACK_US 2000000
 #define LIST_AGE_MS 250
@@ -48,13 +49,6 @@
  * the next attempt has counted the others. */
 #define HELD_MAX 256
 #define PRIORITY_BIRTH (PROBE_PRIORITY_DEATH - 10)
-
-struct process_settings {
-	char *unit;
-	char *pidfile;
-	char *executable;
-	int64_t count;
-};
 
 struct process {
 	bool gone;		 /* a death was told, and no birth since */

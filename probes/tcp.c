@@ -17,16 +17,10 @@
 
 #include "agent/base/address.h"
 #include "probes/peer.h"
+#include "probes/settings.h"
 
 /* How much of an answer is looked through. */
 #define ANSWER_MAX 4096
-
-struct tcp_settings {
-	struct address address;
-	int64_t port;
-	char *send;
-	char *expect;
-};
 
 struct tcp {
 	int fd; /* -1 between attempts */

@@ -23,17 +23,11 @@
 #include "agent/base/address.h"
 #include "agent/base/clock.h"
 #include "probes/peer.h"
+#include "probes/settings.h"
 
 /* How much of an answer is looked through, and how much of it is shown. */
 #define ANSWER_MAX 4096
 #define SHOWN_MAX 48
-
-struct udp_settings {
-	struct address address;
-	int64_t port;
-	char *send;
-	char *expect;
-};
 
 struct udp {
 	int fd; /* -1 between attempts */

@@ -11,18 +11,14 @@
 
 #include "tests/fuzz/fuzz.h"
 #include "tests/scenario/property.h"
+#include "tests/scenario/splitmix.h"
 
 static const uint8_t *left;
 static size_t n_left;
 
-/* splitmix64 */
 uint64_t random_next(uint64_t *state)
 {
-	uint64_t z = (*state += 0x9e3779b97f4a7c15U);
-
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9U;
-	z = (z ^ (z >> 27)) * 0x94d049bb133111ebU;
-	return z ^ (z >> 31);
+	return splitmix64(state);
 }
 
 unsigned random_below(uint64_t *state, unsigned n)

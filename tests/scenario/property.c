@@ -18,6 +18,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "tests/scenario/splitmix.h"
+
 #define DEFAULT_SEED 20261130
 #define DEFAULT_COUNT 100000
 #define EXIT_USAGE 2
@@ -27,11 +29,7 @@ static bool tracing;
 
 uint64_t random_next(uint64_t *state)
 {
-	uint64_t z = (*state += 0x9e3779b97f4a7c15U);
-
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9U;
-	z = (z ^ (z >> 27)) * 0x94d049bb133111ebU;
-	return z ^ (z >> 31);
+	return splitmix64(state);
 }
 
 unsigned random_below(uint64_t *state, unsigned n)

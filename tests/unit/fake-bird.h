@@ -305,8 +305,8 @@ static inline void fake_show_route(struct fake_bird *f, struct fake_connection *
 	bool export = strstr(line, " export ");
 
 	(void)sscanf(line, "show route %49s", prefix);
-	for (size_t i = 0; i < f->running.n;
-		i++) { /* the preferred one has the lower weight here */
+	/* The preferred one has the lower weight here. */
+	for (size_t i = 0; i < f->running.n; i++) {
 		struct fake_protocol *one = &f->running.protocols[i];
 
 		if (one->up && fake_holds(one, prefix) && (!p || one->weight < p->weight))

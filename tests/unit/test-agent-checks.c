@@ -4,11 +4,11 @@
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "agent/config/config.h"
 #include "agent/events/events.h"
+#include "tests/unit/descriptors.h"
 #include "tests/unit/loop.h"
 
 #define N_CHECKS 8
@@ -168,16 +168,12 @@ static void run_all(unsigned times)
 /* As many descriptors as are open now, or as many as before. */
 static void starve(bool on)
 {
-	static struct rlimit before;
-	struct rlimit none;
+	static rlim_t before;
 
-	if (!on) {
-		ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
-		return;
-	}
-	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &before), 0);
-	none = (struct rlimit){.rlim_cur = 3, .rlim_max = before.rlim_max};
-	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+	if (on)
+		before = descriptors_limit(3);
+	else
+		(void)descriptors_limit(before);
 }
 
 /* Without descriptors no check has an outcome: that is told, with each reason once, and its end. */

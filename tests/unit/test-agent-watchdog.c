@@ -9,6 +9,7 @@
 
 #include "agent/config/config.h"
 #include "agent/watchdog.h"
+#include "tests/unit/loaded.h"
 #include "tests/unit/loop.h"
 
 #define INTERVAL_MS 1000
@@ -76,26 +77,9 @@ static unsigned feedings(int systemd)
 	return n;
 }
 
-static struct config *load(void)
-{
-	char path[] = "/tmp/redshank-watchdog-XXXXXX";
-	struct config *config = NULL;
-	struct problems problems;
-	int fd = mkstemp(path);
-	FILE *f = fdopen(fd, "w");
-
-	ck_assert_ptr_nonnull(f);
-	(void)fprintf(f, "{\"services\": {\"dns\": {\"prefixes\": {\"192.0.2.53/32\": 1}, "
-			 "\"checks\": {\"process\": {\"type\": \"process\", \"pidfile\": "
-			 "\"/nonexistent/pid\"}}}}}");
-	(void)fclose(f);
-	problems_init(&problems);
-	ck_assert_msg(config_load(path, probe_types, &config, &problems) == 0, "%s",
-		problems.n > 0 ? problems.items[0].text : "");
-	problems_done(&problems);
-	(void)unlink(path);
-	return config;
-}
+static const char one_process[] =
+	"{\"services\": {\"dns\": {\"prefixes\": {\"192.0.2.53/32\": 1}, \"checks\": {"
+	"\"process\": {\"type\": \"process\", \"pidfile\": \"/nonexistent/pid\"}}}}}";
 
 /* As systemd makes it, with a WatchdogSec of 80 ms. */
 static int systemd_new(void)
@@ -123,7 +107,7 @@ static bool has_run(const struct checks *checks)
 START_TEST (fed_while_checks_move) {
 	const struct checks_ops ops = {.report = on_report};
 	struct probe_host host = {0};
-	struct config *config = load();
+	struct config *config = loaded_config(one_process);
 	int systemd = systemd_new();
 	struct watchdog *w = NULL;
 	struct checks *checks = NULL;

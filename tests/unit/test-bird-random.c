@@ -12,6 +12,7 @@
 #include <check.h>
 
 #include "agent/system/log.h"
+#include "tests/scenario/splitmix.h"
 #include "tests/unit/apply-site.h"
 
 #define STORIES 12
@@ -43,14 +44,9 @@ static unsigned renamed;
 static bool away, hung;
 static char wrong[200];
 
-/* splitmix64, as in tests/scenario/property.c: every seed is as good as another. */
 static unsigned pick(unsigned n)
 {
-	uint64_t z = dice += UINT64_C(0x9e3779b97f4a7c15);
-
-	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-	z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-	return (unsigned)((z ^ z >> 31) % n);
+	return (unsigned)(splitmix64(&dice) % n);
 }
 
 static struct prefix story_prefix(size_t i)

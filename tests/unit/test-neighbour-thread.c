@@ -23,6 +23,9 @@ static const struct config_neighbours config = {
 };
 
 static struct sockaddr_in address;
+static sd_event *event;
+static struct thread *thread;
+static bool woken;
 
 static int listening(void)
 {
@@ -61,7 +64,7 @@ static void on_wake(void *userdata)
 
 /* The status of the answer to a question for the report; 0: none. A moment later, since strangers
  * may ask only so often. */
-static int report_status(sd_event *event)
+static int report_status(void)
 {
 	static const char text[] = "GET /v1/report HTTP/1.1\r\nHost: edge1\r\n\r\n";
 	_cleanup_close_ int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -76,7 +79,7 @@ static int report_status(sd_event *event)
 	return status;
 }
 
-static void publish(struct thread *thread)
+static void publish(void)
 {
 	struct thread_orders *orders = thread_orders(thread);
 
@@ -86,39 +89,14 @@ static void publish(struct thread *thread)
 	thread_send(thread);
 }
 
-/* The thread lives on where the agent's loop hangs: what it said then is not told as of now. */
-START_TEST (an_agent_that_hangs_reports_nothing) {
+/* Owns what a test begins with, which ends with stop(). */
+static void start(void)
+{
 	struct thread_orders *orders;
 	struct error error = {""};
-	struct thread *thread;
-	bool woken = false;
 	struct pins *pins;
-	sd_event *event;
 
-	ck_assert_int_ge(sd_event_new(&event), 0);
-	ck_assert_int_eq(pins_new(&pins, &config, "edge1", &error), 0);
-	ck_assert_int_eq(thread_new(&thread, event, listening(), on_wake, &woken), 0);
-	orders = thread_orders(thread);
-	orders->pins = pins;
-	thread_send(thread);
-	ck_assert(LOOP_UNTIL(event, (publish(thread), report_status(event) == 200), 10000));
-	ck_assert(LOOP_UNTIL(event, report_status(event) == 503, 10000));
-	ck_assert(LOOP_UNTIL(event, (publish(thread), report_status(event) == 200), 10000));
-	thread_free(thread);
-	sd_event_unref(event);
-}
-END_TEST
-
-START_TEST (counts_that_never_fall) {
-	_cleanup_close_ int caller = -1;
-	struct thread_orders *orders;
-	struct error error = {""};
-	struct thread_news *news;
-	struct thread *thread;
-	bool woken = false;
-	struct pins *pins;
-	sd_event *event;
-
+	woken = false;
 	ck_assert_int_ge(sd_event_new(&event), 0);
 	ck_assert_int_eq(pins_new(&pins, &config, "edge1", &error), 0);
 	ck_assert_int_eq(thread_new(&thread, event, listening(), on_wake, &woken), 0);
@@ -126,14 +104,32 @@ START_TEST (counts_that_never_fall) {
 	orders->pins = pins;
 	(void)snprintf(orders->site, sizeof(orders->site), "lab");
 	thread_send(thread);
+}
+
+static void stop(void)
+{
+	thread_free(thread);
+	sd_event_unref(event);
+}
+
+/* The thread lives on where the agent's loop hangs: what it said then is not told as of now. */
+START_TEST (an_agent_that_hangs_reports_nothing) {
+	ck_assert(LOOP_UNTIL(event, (publish(), report_status() == 200), 10000));
+	ck_assert(LOOP_UNTIL(event, report_status() == 503, 10000));
+	ck_assert(LOOP_UNTIL(event, (publish(), report_status() == 200), 10000));
+}
+END_TEST
+
+START_TEST (counts_that_never_fall) {
+	_cleanup_close_ int caller = -1;
+	struct thread_news *news;
+
 	caller = ask();
 	ck_assert(LOOP_UNTIL(event, woken && (news = thread_news(thread))->n_grants > 0, 10000));
 	ck_assert_str_eq(news->grants[0].grant.node, "edge2");
 	ck_assert_uint_eq(news->counts.connections, 1);
 	for (int i = 0; i < 3; i++)
 		ck_assert_uint_ge(thread_news(thread)->counts.connections, 1);
-	thread_free(thread);
-	sd_event_unref(event);
 }
 END_TEST
 
@@ -146,6 +142,7 @@ int main(void)
 
 	tcase_add_test(t, counts_that_never_fall);
 	tcase_add_test(t, an_agent_that_hangs_reports_nothing);
+	tcase_add_checked_fixture(t, start, stop);
 	tcase_set_timeout(t, 40);
 	suite_add_tcase(s, t);
 	runner = srunner_create(s);

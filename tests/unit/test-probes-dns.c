@@ -6,32 +6,14 @@
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "agent/base/address.h"
+#include "probes/settings.h"
+#include "tests/unit/descriptors.h"
 #include "tests/unit/dns-bytes.h"
 #include "tests/unit/probe-harness.h"
-
-enum { TRANSPORT_UDP, TRANSPORT_TCP, TRANSPORT_TLS };
-
-struct dns_settings { /* as in probes/dns.c */
-	struct address server;
-	int64_t port;
-	int transport;
-	char *tls_name;
-	char *ca;
-	char *name;
-	char *rrtype;
-	bool recursion_desired;
-	struct {
-		struct schema_strings rcodes;
-		struct schema_strings answers;
-		int64_t min_answers;
-		bool authoritative;
-	} expect;
-};
 
 static struct harness h;
 static struct dns_settings settings;
@@ -401,17 +383,14 @@ START_TEST (what_does_not_speak_tls) {
 END_TEST
 
 START_TEST (no_descriptors_is_unknown) {
-	struct rlimit limit, none;
+	rlim_t before;
 
 	if (_i == 1)
 		settings.transport = TRANSPORT_TCP;
 	start(20, 10);
-	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
-	none = limit;
-	none.rlim_cur = 3;
-	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+	before = descriptors_limit(3);
 	harness_expect(&h, 1, CHECK_OUTCOME_UNKNOWN, "socket: Too many open files");
-	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	(void)descriptors_limit(before);
 	ck_assert(LOOP_UNTIL(h.event, h.reports[h.n - 1].outcome == CHECK_OUTCOME_BAD, 1000));
 }
 END_TEST

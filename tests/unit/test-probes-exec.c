@@ -8,19 +8,13 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "probes/settings.h"
+#include "tests/unit/descriptors.h"
 #include "tests/unit/probe-harness.h"
-
-struct exec_settings { /* as in probes/exec.c */
-	struct schema_strings command;
-	struct schema_strings env;
-	int64_t output_limit;
-	bool plugin;
-};
 
 #define HOUR 3600000
 
@@ -178,16 +172,13 @@ START_TEST (a_command_that_is_just_being_written) {
 END_TEST
 
 START_TEST (no_descriptors_is_unknown) {
-	struct rlimit limit, none;
+	rlim_t before;
 
 	use("/bin/true", NULL, NULL);
 	start(20, 1000);
-	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
-	none = limit;
-	none.rlim_cur = 3 + (rlim_t)_i;
-	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+	before = descriptors_limit(3 + (rlim_t)_i);
 	(void)harness_wait(&h, 2);
-	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	(void)descriptors_limit(before);
 	for (unsigned i = 0; i < h.n; i++)
 		ck_assert_int_ne(h.reports[i].outcome, CHECK_OUTCOME_BAD);
 	ck_assert(LOOP_UNTIL(h.event, h.reports[h.n - 1].outcome == CHECK_OUTCOME_GOOD, 1000));

@@ -8,11 +8,11 @@
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "probes/http.h"
+#include "tests/unit/descriptors.h"
 #include "tests/unit/probe-harness.h"
 
 #define PEERS_MAX 8
@@ -129,18 +129,15 @@ START_TEST (nobody_listens) {
 END_TEST
 
 START_TEST (no_descriptors) {
-	struct rlimit before, none;
+	rlim_t before;
 
 	start(100, 100);
 	take();
 	answer("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
 	harness_expect(&h, 1, CHECK_OUTCOME_GOOD, "");
-	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &before), 0);
-	none = before;
-	none.rlim_cur = 3;
-	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+	before = descriptors_limit(3);
 	(void)harness_wait(&h, 2);
-	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
+	(void)descriptors_limit(before);
 	harness_expect(&h, 2, CHECK_OUTCOME_UNKNOWN, "socket: Too many open files");
 	take();
 	answer("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");

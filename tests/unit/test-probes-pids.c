@@ -6,14 +6,8 @@
 
 #include "agent/base/cleanup.h"
 #include "probes/pids.h"
+#include "probes/settings.h"
 #include "tests/unit/probe-harness.h"
-
-struct process_settings { /* as in probes/process.c; the schema says where its fields are */
-	char *unit;
-	char *pidfile;
-	char *executable;
-	int64_t count;
-};
 
 static struct harness h;
 static int refuse_reads, refuse_folders; /* what read() and readdir() say; 0: they work */

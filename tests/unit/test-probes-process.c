@@ -14,17 +14,12 @@
 #include "agent/system/log.h"
 #include "agent/system/units.h"
 #include "probes/pids.h"
+#include "probes/settings.h"
+#include "tests/unit/descriptors.h"
 #include "tests/unit/fake-systemd.h"
 #include "tests/unit/probe-harness.h"
 
 #define HOUR 3600000
-
-struct process_settings { /* as in probes/process.c; the schema says where its fields are */
-	char *unit;
-	char *pidfile;
-	char *executable;
-	int64_t count;
-};
 
 static struct harness h;
 static char folder[64], pidfile[96];
@@ -440,26 +435,14 @@ START_TEST (a_folder_that_goes_and_comes) {
 }
 END_TEST
 
-static rlim_t limit_descriptors(rlim_t n)
-{
-	struct rlimit limit;
-	rlim_t before;
-
-	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
-	before = limit.rlim_cur;
-	limit.rlim_cur = n;
-	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
-	return before;
-}
-
 START_TEST (no_descriptors_is_unknown) {
 	rlim_t before;
 
 	write_pidfile("%d\n", (int)spawn("redshank-t"));
 	start(20);
-	before = limit_descriptors(3);
+	before = descriptors_limit(3);
 	harness_expect(&h, 1, CHECK_OUTCOME_UNKNOWN, "Too many open files");
-	(void)limit_descriptors(before);
+	(void)descriptors_limit(before);
 	ck_assert(LOOP_UNTIL(h.event, h.reports[h.n - 1].outcome == CHECK_OUTCOME_GOOD, 1000));
 }
 END_TEST

@@ -200,8 +200,6 @@ static int count_turn(sd_event_source *source, uint64_t us, void *userdata)
 	return sd_event_source_set_enabled(source, SD_EVENT_ONESHOT);
 }
 
-/* 20 checks that each take 2 ms of every 10: four times what there is. What has the lowest
- * priority, as the status socket, has its turns all the same. */
 static bool all_above(const struct harness *list, size_t n, unsigned reports)
 {
 	for (size_t i = 0; i < n; i++)
@@ -210,6 +208,8 @@ static bool all_above(const struct harness *list, size_t n, unsigned reports)
 	return true;
 }
 
+/* 20 checks that each take 2 ms of every 10: four times what there is. What has the lowest
+ * priority, as the status socket, has its turns all the same. */
 START_TEST (too_many_checks_leave_turns_to_others) {
 	static struct harness many[20];
 	const struct probe_type busy_type = {

@@ -6,20 +6,14 @@
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "agent/base/address.h"
+#include "probes/settings.h"
+#include "tests/unit/descriptors.h"
 #include "tests/unit/probe-harness.h"
-
-struct tcp_settings { /* as in probes/tcp.c */
-	struct address address;
-	int64_t port;
-	char *send;
-	char *expect;
-};
 
 static struct harness h;
 static struct tcp_settings settings;
@@ -242,16 +236,13 @@ START_TEST (it_resets) {
 END_TEST
 
 START_TEST (no_descriptors_is_unknown) {
-	struct rlimit limit, none;
+	rlim_t before;
 
 	listen_on(AF_INET);
 	start(20, 10);
-	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
-	none = limit;
-	none.rlim_cur = 3;
-	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+	before = descriptors_limit(3);
 	harness_expect(&h, 1, CHECK_OUTCOME_UNKNOWN, "socket: Too many open files");
-	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	(void)descriptors_limit(before);
 	ck_assert(LOOP_UNTIL(h.event, h.reports[h.n - 1].outcome == CHECK_OUTCOME_GOOD, 1000));
 }
 END_TEST

@@ -5,21 +5,15 @@
 #include <netinet/in.h>
 #include <sched.h>
 #include <stdlib.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "agent/base/address.h"
+#include "probes/settings.h"
+#include "tests/unit/descriptors.h"
 #include "tests/unit/probe-harness.h"
 
 #define WEAK "sent; no answer is expected: weak evidence"
-
-struct udp_settings { /* as in probes/udp.c */
-	struct address address;
-	int64_t port;
-	char *send;
-	char *expect;
-};
 
 static struct harness h;
 static struct udp_settings settings;
@@ -191,15 +185,12 @@ START_TEST (no_route) {
 END_TEST
 
 START_TEST (no_descriptors_is_unknown) {
-	struct rlimit limit, none;
+	rlim_t before;
 
 	start(20, 10);
-	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
-	none = limit;
-	none.rlim_cur = 3;
-	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+	before = descriptors_limit(3);
 	harness_expect(&h, 1, CHECK_OUTCOME_UNKNOWN, "socket: Too many open files");
-	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	(void)descriptors_limit(before);
 	ck_assert(LOOP_UNTIL(h.event, h.reports[h.n - 1].outcome == CHECK_OUTCOME_GOOD, 1000));
 }
 END_TEST

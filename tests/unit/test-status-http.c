@@ -10,7 +10,6 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -21,6 +20,7 @@
 #include "agent/base/buffer.h"
 #include "agent/base/clock.h"
 #include "agent/status/http.h"
+#include "tests/unit/descriptors.h"
 
 #define ANSWER_MAX (8 * 1024 * 1024)
 #define CONNECTIONS_MAX 64 /* of one listener, as http.c has it */
@@ -660,22 +660,19 @@ START_TEST (status_comes_last) {
 END_TEST
 
 START_TEST (without_descriptors_it_rests) {
-	struct rlimit before, none;
+	rlim_t before;
 	int fd = connect_unix();
 	unsigned turns = 0;
 	struct monotime end;
 	struct buffer answer;
 
-	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &before), 0);
-	none = before;
-	none.rlim_cur = 3;
-	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+	before = descriptors_limit(3);
 	end = monotime_add_ms(clock_monotime(), 500);
 	while (!monotime_reached(end, clock_monotime())) {
 		(void)sd_event_run(event, 500000);
 		turns++;
 	}
-	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
+	(void)descriptors_limit(before);
 	ck_assert_uint_lt(turns, 20);
 	buffer_init(&answer, ANSWER_MAX);
 	ck_assert(finish(fd, GET, &answer, 3000));

@@ -10,12 +10,12 @@
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "agent/system/address_change.h"
 #include "agent/system/log.h"
 #include "tests/unit/cost.h"
+#include "tests/unit/descriptors.h"
 #include "tests/unit/loop.h"
 
 static sd_event *event;
@@ -270,19 +270,16 @@ END_TEST
 
 /* What is missing does not become unknown by our own trouble, for that would announce it. */
 START_TEST (a_dump_that_fails_leaves_what_was_known) {
-	struct rlimit limit, none;
+	rlim_t before;
 
 	batch("add", 6000);
-	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
-	none = limit;
-	none.rlim_cur = 3;
-	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+	before = descriptors_limit(3);
 	/* The first of the changes are read, the last were lost. */
 	expect("10.0.0.0/32", ADDRESSES_PRESENT);
 	LOOP_FOR(event, 20);
 	ck_assert_int_eq(in("127.0.0.1/32"), ADDRESSES_PRESENT);
 	ck_assert_int_eq(in("192.0.2.53/32"), ADDRESSES_MISSING);
-	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	(void)descriptors_limit(before);
 	expect("10.0.23.111/32", ADDRESSES_PRESENT);
 }
 END_TEST

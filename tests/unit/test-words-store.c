@@ -8,11 +8,11 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "agent/words/words.h"
+#include "tests/unit/descriptors.h"
 
 static char folder[] = "/tmp/redshank-words-XXXXXX";
 static char path[sizeof(folder) + 32], bad[sizeof(folder) + 40];
@@ -391,18 +391,15 @@ END_TEST
 
 /* A host that is out of descriptors for a moment says nothing about the file. */
 START_TEST (no_descriptors) {
-	struct rlimit before, none;
+	rlim_t before;
 	struct error error = {{0}};
 
 	put("dns", INT64_MAX);
 	ck_assert_int_eq(words_save(&words, &error), 0);
 	words_done(&words);
-	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &before), 0);
-	none = before;
-	none.rlim_cur = 3;
-	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &none), 0);
+	before = descriptors_limit(3);
 	ck_assert_int_eq(words_load(&words, path, &error), -EMFILE);
-	ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &before), 0);
+	(void)descriptors_limit(before);
 	ck_assert_int_ne(access(bad, F_OK), 0);
 	words_done(&words);
 	ck_assert_int_eq(words_load(&words, path, &error), 0);

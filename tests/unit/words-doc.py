@@ -152,8 +152,6 @@ def check_names():
             if re.fullmatch(r"(?:agent|probes|tests|docs|systemd|bird-templates)/[\w./*-]+", name):
                 if not any(ROOT.glob(name.rstrip("/"))):
                     problems.append(f"{path.name}: no such file: {name}")
-
-
     for path in TOLD:
         for page in re.findall(r"\bdocs/([\w-]+(?:\.\w+)*\.md)\b", path.read_text(encoding="utf-8")):
             if page != "NAME.md" and not (ROOT / "docs" / page).exists():
