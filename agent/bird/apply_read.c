@@ -543,8 +543,13 @@ static void job_tell_body(struct apply_job *job, struct apply_protocol *p)
 		return;
 	}
 	prefix->differs = differs ? prefix->differs + 1 : 0;
-	if (differs && prefix->differs < READ_DIFFERS)
-		return; /* It may be on its way: read_again_later(). */
+	if (differs && prefix->differs < READ_DIFFERS) {
+		/* It may be on its way: read_again_later(). Or the protocol was taken down after it
+		 * was seen up, which a BIRD without `echo` does not tell: that is asked first. */
+		if (!job->present[p->last_resort])
+			job->apply->observe_wanted = true;
+		return;
+	}
 	if (p->reads_left > 0) {
 		p->reads_differ = p->reads_differ || differs;
 		if (--p->reads_left == 0)

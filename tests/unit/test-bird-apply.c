@@ -616,6 +616,23 @@ START_TEST (test_drift) {
 }
 END_TEST
 
+/* What is read shows the route gone before anybody told that its protocol is: that is no other
+ * body, for which `configure` would be the wrong answer. */
+START_TEST (test_drift_that_a_read_finds_first) {
+	unsigned n_configure, n_enable;
+
+	begin(1);
+	n_configure = bird.n_configure;
+	n_enable = bird.n_enable;
+	bird.running.protocols[0].up = false;
+	apply_look(apply, 0, 0);
+	ck_assert(LOOP_UNTIL(event, is_up(0) && settled(), 500));
+	ck_assert_uint_eq(bird.n_configure, n_configure);
+	ck_assert_uint_eq(bird.n_enable, n_enable + 1);
+	ck_assert_uint_eq(apply_status(apply)->repairs, 1);
+}
+END_TEST
+
 /* Somebody undoes it as often as we mend: no flood, and a new withdrawal waits for nothing. */
 START_TEST (test_fight) {
 	struct monotime end = monotime_add_ms(clock_monotime(), 1500);
@@ -838,6 +855,7 @@ int main(void)
 	tcase_add_test(tc, test_garbage);
 	tcase_add_test(tc, test_restart);
 	tcase_add_test(tc, test_drift);
+	tcase_add_test(tc, test_drift_that_a_read_finds_first);
 	tcase_add_test(tc, test_fight);
 	tcase_add_test(tc, test_elsewhere);
 	tcase_add_test(tc, test_routes_of_others);
