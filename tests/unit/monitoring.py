@@ -129,6 +129,7 @@ CASES = {
         {"service": "dns", "check": "answers", "outcome": "unknown"},
         [{series("redshank_check_outcomes_total", CHECK + ',outcome="bad"'): "0+1x100"}], 1200),
     "RedshankAddressesMissing": one("redshank_managed_addresses", 'state="missing"', 1, 0),
+    "RedshankOverloaded": one("redshank_load_utilisation_ratio", "", 0.97, 0.9),
     "RedshankShedNoEffect": one("redshank_shed_alarm", "", 1, 0),
     "RedshankNeighbourStale": one("redshank_neighbour_fresh", 'neighbour="edge2"', 0, 1),
     "RedshankAlone": Case(
