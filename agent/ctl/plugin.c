@@ -116,8 +116,10 @@ static void say_service(
 			judge_text(service, "health"));
 	json_object_foreach (json_object_get(service, "checks"), item, value)
 		if (judge_check_level(service, value) != JUDGE_GOOD)
-			plugin_say(p, judge_check_level(service, value),
-				"check %s of %s is down: %s", item, name,
+			plugin_say(p, judge_check_level(service, value), "check %s of %s %s: %s",
+				item, name,
+				judge_check(service, value) == JUDGE_CHECK_SILENT ? "says nothing"
+										  : "is down",
 				judge_text(value, "reason"));
 	json_object_foreach (json_object_get(service, "prefixes"), item, value) {
 		p->prefixes++;

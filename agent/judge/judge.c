@@ -124,11 +124,33 @@ enum judge_level judge_health_level(const json_t *service)
 	return judge_is(service, "health", "unhealthy") ? JUDGE_TROUBLE : JUDGE_LOOK;
 }
 
+static bool judge_is_silent(const json_t *check)
+{
+	const json_t *outcomes = json_object_get(check, "outcomes");
+	size_t n = json_array_size(outcomes);
+
+	for (size_t i = 1; i <= JUDGE_SILENT; i++) {
+		const char *outcome =
+			i <= n ? json_string_value(json_array_get(outcomes, n - i)) : NULL;
+
+		if (!outcome || strcmp(outcome, "unknown") != 0)
+			return false;
+	}
+	return true;
+}
+
+enum judge_check judge_check(const json_t *service, const json_t *check)
+{
+	if (judge_is_silent(check))
+		return JUDGE_CHECK_SILENT;
+	return judge_is(service, "health", "healthy") && judge_is(check, "state", "down")
+		       ? JUDGE_CHECK_DOWN
+		       : JUDGE_CHECK_WELL;
+}
+
 enum judge_level judge_check_level(const json_t *service, const json_t *check)
 {
-	return judge_is(service, "health", "healthy") && judge_is(check, "state", "down")
-		       ? JUDGE_LOOK
-		       : JUDGE_GOOD;
+	return judge_check(service, check) == JUDGE_CHECK_WELL ? JUDGE_GOOD : JUDGE_LOOK;
 }
 
 static enum judge_level worse(enum judge_level a, enum judge_level b)
@@ -239,11 +261,15 @@ void judge_service_say(
 	case JUDGE_PREFIX_WELL:
 		break;
 	}
-	json_object_foreach (json_object_get(service, "checks"), name, item)
-		if (!why[0] && judge_check_level(service, item) != JUDGE_GOOD) {
-			(void)buffer_printf(out, "is healthy, but check %.32s is down", name);
-			return;
-		}
+	json_object_foreach (json_object_get(service, "checks"), name, item) {
+		enum judge_check what = judge_check(service, item);
+
+		if (why[0] || what == JUDGE_CHECK_WELL)
+			continue;
+		(void)buffer_printf(out, "is healthy, but check %.32s %s", name,
+			what == JUDGE_CHECK_SILENT ? "says nothing" : "is down");
+		return;
+	}
 }
 
 /* ---- BIRD and the agent ---- */

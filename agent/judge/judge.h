@@ -35,6 +35,16 @@ enum judge_prefix {
 	JUDGE_PREFIX_WELL,
 };
 
+/* What is to be said of a check, beside what it makes of its service's health. */
+enum judge_check {
+	JUDGE_CHECK_SILENT, /* no outcome, by a fault of ours: what it said last stands */
+	JUDGE_CHECK_DOWN,   /* though the service is healthy */
+	JUDGE_CHECK_WELL,
+};
+
+/* So many of its last outcomes are "unknown" where a check is silent: the agent tells it then. */
+#define JUDGE_SILENT 2
+
 /* The value of a key of an object, or "". */
 const char *judge_text(const json_t *object, const char *key);
 bool judge_is(const json_t *object, const char *key, const char *text);
@@ -47,6 +57,7 @@ enum judge_prefix judge_prefix(const json_t *prefix, const json_t *bird);
 enum judge_level judge_prefix_level(enum judge_prefix what);
 enum judge_level judge_health_level(const json_t *service);
 /* Of a check that belongs to `service`. */
+enum judge_check judge_check(const json_t *service, const json_t *check);
 enum judge_level judge_check_level(const json_t *service, const json_t *check);
 /* The worst of the three. */
 enum judge_level judge_service_level(const json_t *service, const json_t *bird);

@@ -190,12 +190,27 @@ void judged_add_prefix(
 		judged_prefix(facts, service, index));
 }
 
+/* As many as the judgement looks at; none where the last one says that the check speaks. */
+static json_t *judged_outcomes(const struct check *check)
+{
+	json_t *outcomes;
+
+	if (check->n_history < JUDGE_SILENT || check_history(check, 0) != CHECK_OUTCOME_UNKNOWN)
+		return NULL;
+	outcomes = json_array();
+	for (unsigned age = JUDGE_SILENT; age > 0; age--)
+		(void)json_array_append_new(
+			outcomes, json_string(check_outcome_name(check_history(check, age - 1))));
+	return outcomes;
+}
+
 void judged_add_check(json_t *its, const struct document_facts *facts, size_t service, size_t index)
 {
+	const struct check *is = engine_check(facts->engine, service, index);
 	json_t *check = json_object();
 
-	put_text(check, "state",
-		check_state_name(engine_check(facts->engine, service, index)->state));
+	put_text(check, "state", check_state_name(is->state));
+	put(check, "outcomes", judged_outcomes(is));
 	put(json_object_get(its, "checks"), facts->config->services[service].checks[index].name,
 		check);
 }

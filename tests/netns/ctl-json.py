@@ -7,7 +7,7 @@ import subprocess
 
 from lib.agentctl import ROOT, build_folder
 from lib.case import check, main
-from lib.operators import WEB, announced, untold, withdrawn
+from lib.operators import WEB, announced, one_line, untold, withdrawn
 from lib.site import Site
 
 # What is said with each command so that it works; a word more than it takes; a name that is refused.
@@ -148,6 +148,32 @@ def test_plugin(site):
     check([int(code) for code, _ in rows] == [c.returncode for c in codes], "the codes", rows, codes)
     for done, (_, word) in zip(codes, rows):
         check(done.stdout.startswith(f"REDSHANK {word} - "), word, done)
+
+
+def test_silence(site):
+    """A check that has no outcome changes nothing, and the first line, the plug-in and `explain` say so."""
+    edge, agent = site.edges[0], untold(site)
+    code = edge.host.path("sensors")
+    with open(code, "w", encoding="ascii") as f:
+        f.write("0")
+    agent.config["services"]["web"]["checks"]["sensors"] = {
+        "type": "exec", "plugin": True, "command": ["/bin/sh", "-c", f"echo no sensors; exit $(cat {code})"]}
+    agent.reload()
+    well = agent.wait_status(lambda s: s["services"]["web"]["checks"].get("sensors", {}).get("state") == "up", what="it speaks")
+    check(well["verdict"]["level"] == "good", "all is well", well["verdict"])
+    with open(code, "w", encoding="ascii") as f:
+        f.write("3")
+    said = agent.wait_status(lambda s: s["verdict"]["level"] != "good", what="that it does not")
+    text = "web is healthy, but check sensors says nothing"
+    check(said["verdict"] == {"level": "look", "text": text, "command": "redshankctl explain web"}, text, said["verdict"])
+    check(one_line(agent.ctl("status")).startswith(f"Look (redshankctl explain web): {text}"), "the first line")
+    plugin = agent.ctl("status", "--plugin")
+    check(plugin.returncode == 1 and "check sensors of web says nothing: unknown: no sensors" in plugin.stdout, "the plug-in", plugin)
+    check("no sensors" in one_line(agent.ctl("explain", "web")), "why", agent.ctl("explain", "web"))
+    announced(site, agent, "healthy", WEB)
+    agent.config = agent.default_config()
+    agent.reload()
+    agent.wait_status(lambda s: s["verdict"]["level"] == "good", what="all is well")
 
 
 def manual():

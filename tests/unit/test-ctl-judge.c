@@ -16,6 +16,7 @@
 #define HELD "'wanted':'announce','announced':true,'exported':2,'reason':'forced'"
 #define SETTLING "'settling':true,"
 #define SHED "'shed':{'enabled':true,'hot':8500,'utilisation':"
+#define LAST(outcomes) "','outcomes':['" outcomes "'],'reason':'no descriptors"
 #define GONE "'wanted':'withdraw','announced':false,'exported':0"
 
 static const struct row {
@@ -26,6 +27,18 @@ static const struct row {
 	{"", UP, "healthy", WELL, "up", JUDGE_GOOD, "All is well: 1 service, 1 of 1 prefixes"},
 	/* the service */
 	{"", UP, "healthy", WELL, "down", JUDGE_LOOK, "dns is healthy, but check c is down"},
+	/* a check that has no outcome twice in a row, whatever it said before */
+	{"", UP, "healthy", WELL, "up" LAST("good','unknown','unknown"), JUDGE_LOOK,
+		"Look (redshankctl explain dns): dns is healthy, but check c says nothing\n"},
+	{"", UP, "healthy", WELL, "down" LAST("bad','unknown','unknown"), JUDGE_LOOK,
+		"dns is healthy, but check c says nothing\n"},
+	{"", UP, "undecided", GONE ",'reason':'first_round'", "pending" LAST("unknown','unknown"),
+		JUDGE_LOOK, "dns is not decided yet\n"},
+	{"", UP, "unhealthy", GONE ",'reason':'unhealthy'", "down" LAST("bad','unknown','unknown"),
+		JUDGE_TROUBLE, "dns is unhealthy\n"},
+	{"", UP, "healthy", WELL, "up" LAST("unknown','unknown','good"), JUDGE_GOOD, "All is well"},
+	{"", UP, "healthy", WELL, "up" LAST("good','unknown"), JUDGE_GOOD, "All is well"},
+	{"", UP, "healthy", WELL, "up" LAST("unknown"), JUDGE_GOOD, "All is well"},
 	{"", UP, "undecided", GONE ",'reason':'first_round'", "pending", JUDGE_LOOK,
 		"dns is not decided yet"},
 	{"", UP, "unhealthy", GONE ",'reason':'unhealthy'", "down", JUDGE_TROUBLE,

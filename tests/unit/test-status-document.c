@@ -439,6 +439,29 @@ START_TEST (outcomes_stand_newest_last) {
 }
 END_TEST
 
+/* make() holds the levels in the document against what redshankctl judges of it. */
+START_TEST (a_check_that_says_nothing_is_judged) {
+	const struct check_settings settings = {
+		.interval_ms = 1000, .fast_interval_ms = 500, .rise = 3, .fall = 2};
+	struct monotime now = clock_monotime();
+	json_t *d;
+
+	check_init(&fake_checks[0], &settings, now);
+	for (unsigned i = 0; i < CHECK_HISTORY_LENGTH + 3; i++) {
+		check_take(&fake_checks[0], i == 0 ? CHECK_OUTCOME_GOOD : CHECK_OUTCOME_UNKNOWN,
+			true, now);
+		d = make();
+		ck_assert_str_eq(
+			json_string_value(CHECK("level")), i < JUDGE_SILENT ? "good" : "look");
+		json_decref(d);
+	}
+	check_take(&fake_checks[0], CHECK_OUTCOME_GOOD, true, now);
+	d = make();
+	ck_assert_str_eq(json_string_value(CHECK("level")), "good");
+	json_decref(d);
+}
+END_TEST
+
 START_TEST (times_are_wall_times_in_utc) {
 	char expected[CLOCK_TEXT_MAX];
 	const char *since;
@@ -596,6 +619,7 @@ int main(void)
 	tcase_add_test(tests, withdrawn_and_still_seen);
 	tcase_add_test(tests, drains_are_told);
 	tcase_add_test(tests, outcomes_stand_newest_last);
+	tcase_add_test(tests, a_check_that_says_nothing_is_judged);
 	tcase_add_test(tests, times_are_wall_times_in_utc);
 	tcase_add_test(tests, hostile_text_stays_valid_json);
 	tcase_add_test(tests, nothing_configured);

@@ -432,6 +432,8 @@ function whyText(service) {
 	for (const [name, check] of objects(service.checks))
 		if (check.state === "down")
 			parts.push(name + " is down" + (check.reason ? ": " + check.reason : ""));
+		else if (check.level && check.level !== "good")
+			parts.push(name + " says nothing" + (check.reason ? ": " + check.reason : ""));
 	return parts.slice(0, 3).join("; ") + (parts.length > 3 ? "; and " + (parts.length - 3) + " more" : "");
 }
 
