@@ -15,6 +15,7 @@ from lib.case import script
 from lib.chance import chance, the_seed
 from lib.faults import FAULTS
 from lib.nemesis import World
+from lib.promise import Alone
 
 SEEDS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "seeds.txt")
 LIVES = ["nsd-killed", "nsd-hung", "nginx-killed", "nginx-hung", "address-missing", "flaps"]
@@ -60,6 +61,13 @@ def known():
     return [(int(words[0]), int(words[1]), words[2].split(",")) for words in lines if words]
 
 
+def alone(args, plain):
+    """Those that begin with a round each; the other half of the run has the rest."""
+    if args.only or args.round is not None:
+        return []
+    return [name for name in faults(plain) if not plain or FAULTS[name].plain or args.plain]
+
+
 def rounds(args, plain):
     """(seed, number, faults or None: those of that round's choice), without end."""
     if args.only:
@@ -73,7 +81,7 @@ def rounds(args, plain):
     for seed, number, names in known():
         if set(names) <= set(faults(plain)):
             yield seed, number, names
-    names = [name for name in faults(plain) if not plain or FAULTS[name].plain or args.plain]
+    names = alone(args, plain)
     for number, name in enumerate(chance(seed=args.seed).sample(names, len(names))):
         yield args.seed, -1 - number, [name]
     number = 0
@@ -85,15 +93,17 @@ def rounds(args, plain):
 def run(args, plain, seconds):
     """How many rounds broke a promise; None: there was none at all."""
     failed, done, slowest = 0, 0, (0.0, "")
+    each = Alone(alone(args, plain), bool(os.environ.get("REDSHANK_LONG")))
     begun = time.monotonic()
     with World(plain=plain) as world:
         for seed, number, names in rounds(args, plain):
-            if time.monotonic() - begun > seconds and not (args.round is not None and not args.only):
+            if each.is_over(time.monotonic() - begun, seconds) and not (args.round is not None and not args.only):
                 break
             rng = chance(number, seed=seed)
             names = names or choose(chance(number, "faults", seed=seed), plain)
             took, broken = world.round(names, rng)
             done += 1
+            each.played(names)
             label = f"{seed}/{number} {' + '.join(names)}"
             print(f"{'not ok' if broken else 'ok'} - {label}: " + (f"{took:.2f} s" if took else "never"), flush=True)
             if broken:
@@ -104,8 +114,8 @@ def run(args, plain, seconds):
             elif took > slowest[0]:
                 slowest = (took, label)
         print(f"{done} rounds {'without' if plain else 'with'} sanitizers, {failed} broke a promise, {world.n_flaps} flaps; "
-              f"slowest convergence {slowest[0]:.2f} s ({slowest[1]})", flush=True)
-    return failed if done else 1
+              f"slowest convergence {slowest[0]:.2f} s ({slowest[1]}); {each.story()}", flush=True)
+    return failed + each.failed() if done else 1
 
 
 def main():

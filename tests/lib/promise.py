@@ -149,6 +149,28 @@ class Ledger:
 ENDINGS = (OPENED, CLOSED, NOTIFIED)  # of a session
 
 
+class Alone:
+    """Which faults have had a round of their own. A long run does not end before all have, or fails."""
+
+    def __init__(self, names, long):
+        self.n, self.left, self.long = len(names), set(names), long
+
+    def played(self, names):
+        if len(names) == 1:
+            self.left.discard(names[0])
+
+    def is_over(self, took, seconds):
+        """Of a run that is to last `seconds`; on a slow machine a long one takes up to three times that for what is left."""
+        return took > seconds * (3 if self.long and self.left else 1)
+
+    def failed(self):
+        return self.long and bool(self.left)
+
+    def story(self):
+        without = ", no time for " + ", ".join(sorted(self.left)) if self.left else ""
+        return f"{self.n - len(self.left)} of {self.n} faults alone{without}"
+
+
 def session_of(prefix):
     return "IPv6" if ipaddress.ip_network(prefix).version == 6 else "IPv4"
 

@@ -8,7 +8,7 @@ import pathlib
 import sys
 
 sys.path.insert(0, str(pathlib.Path(sys.argv[1]) / "tests"))
-from lib.promise import DEAD, DRAINED, EVERYTHING, HUNG, MISSING, RECONNECTS, REMOVED, WEIGHED, Ledger, Span, judge  # noqa: E402
+from lib.promise import DEAD, DRAINED, EVERYTHING, HUNG, MISSING, RECONNECTS, REMOVED, WEIGHED, Alone, Ledger, Span, judge  # noqa: E402
 from lib.wire import ANNOUNCE, CLOSED, WITHDRAW, Event  # noqa: E402
 
 PREFIX, NOW = "192.0.2.80/32", 30.0
@@ -97,6 +97,25 @@ ROWS = [
 ]
 
 
+def rounds_of_their_own():
+    """Who was not alone is named, and a long run goes on for it, though not without end."""
+    wrong = 0
+    for long, played, over, failed, said in [
+        (True, [["a"], ["b"]], (False, True, True), False, "2 of 2 faults alone"),
+        (True, [["a"], ["a", "b"]], (False, False, True), True, "1 of 2 faults alone, no time for b"),
+        (False, [["a"], ["a", "b"]], (False, True, True), False, "1 of 2 faults alone, no time for b"),
+        (False, [], (False, True, True), False, "0 of 2 faults alone, no time for a, b"),
+    ]:
+        alone = Alone(["b", "a"], long)
+        for names in played:
+            alone.played(names)
+        seen = tuple(alone.is_over(took, 10.0) for took in (9.0, 11.0, 31.0)), alone.failed(), alone.story()
+        if seen != (over, failed, said):
+            wrong += 1
+            print(f"{long}, {played}: expected {(over, failed, said)}, it said {seen}")
+    return wrong
+
+
 def main():
     wrong = 0
     for number, (expected, ledger, events) in enumerate(ROWS):
@@ -105,6 +124,7 @@ def main():
             wrong += 1
             print(f"row {number}: expected {expected}, it said {said}")
     print(f"{len(ROWS)} wires, {wrong} judged wrong")
+    wrong += rounds_of_their_own()
     return 1 if wrong else 0
 
 
