@@ -113,7 +113,6 @@ def weigh(world, n):
         return world.is_converged() and world.site.routes(prefix)["edge1"].med == new
 
     killed = watch(world, n, lambda: world.agent.ctl("weight", prefix, str(new)), told)
-    world.converged(CONVERGENCE + 10)  # the router's weight is the agent's
 
     def judge_weights(events):
         broken = [str(e) for e in events if e.kind == WITHDRAW or (e.kind == ANNOUNCE and e.prefix != normal(prefix))]
