@@ -20,13 +20,12 @@ struct checks_item {
 	bool kept;				     /* a reload in preparation keeps it */
 	uint32_t durations_us[CHECK_HISTORY_LENGTH]; /* a ring; the next one is written at */
 	size_t n_durations;			     /* this, modulo its length */
-	unsigned n_unknown; /* outcomes in a row; counts to CHECKS_SILENT */
-	bool retried;	    /* could not be started, which was said */
+	unsigned n_unknown;			     /* outcomes in a row; counts to CHECK_SILENT */
+	bool retried;				     /* could not be started, which was said */
 	char reason[PROBE_REASON_MAX];
 };
 
 #define CHECKS_RETRY_MS 1000 /* of a check that could not be started */
-#define CHECKS_SILENT 2	     /* unknown outcomes; one comes where systemd was not asked yet */
 #define CHECKS_SILENT_REASONS 4
 #define CHECKS_SILENT_AGAIN_US 60000000
 
@@ -98,7 +97,7 @@ static void checks_tell_all_speak(struct checks *c)
 static void checks_heed_silence(
 	struct checks *c, struct checks_item *item, enum check_outcome outcome)
 {
-	bool was = item->n_unknown == CHECKS_SILENT;
+	bool was = item->n_unknown == CHECK_SILENT;
 
 	if (outcome != CHECK_OUTCOME_UNKNOWN) {
 		item->n_unknown = 0;
@@ -106,7 +105,7 @@ static void checks_heed_silence(
 			checks_tell_all_speak(c);
 		return;
 	}
-	if (!was && ++item->n_unknown < CHECKS_SILENT)
+	if (!was && ++item->n_unknown < CHECK_SILENT)
 		return;
 	c->silence.n += !was;
 	checks_tell_silence(c, item, !was);
@@ -266,7 +265,7 @@ void checks_commit(struct checks *c, struct checks_change *change)
 	c->silence.n = 0;
 	for (size_t i = 0; i < c->list.n; i++) {
 		c->list.items[i]->kept = false;
-		c->silence.n += c->list.items[i]->n_unknown == CHECKS_SILENT;
+		c->silence.n += c->list.items[i]->n_unknown == CHECK_SILENT;
 	}
 	if (c->silence.n == 0)
 		checks_tell_all_speak(c);

@@ -20,6 +20,10 @@ enum check_outcome {
 	CHECK_OUTCOME_UNKNOWN, /* our own fault (no descriptors, no memory, no bus): says nothing */
 };
 
+/* So many of them in a row, and the check is said to say nothing; one comes where systemd was not
+ * asked yet. */
+#define CHECK_SILENT 2
+
 enum check_state {
 	CHECK_STATE_PENDING, /* has not spoken since it was configured */
 	CHECK_STATE_UP,

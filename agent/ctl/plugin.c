@@ -114,13 +114,13 @@ static void say_service(
 	else
 		plugin_say(p, judge_health_level(service), "%s is %s", name,
 			judge_text(service, "health"));
-	json_object_foreach (json_object_get(service, "checks"), item, value)
-		if (judge_check_level(service, value) != JUDGE_GOOD)
-			plugin_say(p, judge_check_level(service, value), "check %s of %s %s: %s",
-				item, name,
-				judge_check(service, value) == JUDGE_CHECK_SILENT ? "says nothing"
-										  : "is down",
-				judge_text(value, "reason"));
+	json_object_foreach (json_object_get(service, "checks"), item, value) {
+		enum judge_check what = judge_check(service, value);
+
+		if (what != JUDGE_CHECK_WELL)
+			plugin_say(p, judge_check_level(what), "check %s of %s %s: %s", item, name,
+				judge_check_says(what), judge_text(value, "reason"));
+	}
 	json_object_foreach (json_object_get(service, "prefixes"), item, value) {
 		p->prefixes++;
 		p->unknown = p->unknown || !json_is_boolean(json_object_get(value, "announced"));

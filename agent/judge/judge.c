@@ -14,6 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "agent/core/check.h"
+
 #define JUDGE_SESSIONS_NAMED 4
 #define JUDGE_SESSIONS_TEXT_MAX 600
 
@@ -129,7 +131,7 @@ static bool judge_is_silent(const json_t *check)
 	const json_t *outcomes = json_object_get(check, "outcomes");
 	size_t n = json_array_size(outcomes);
 
-	for (size_t i = 1; i <= JUDGE_SILENT; i++) {
+	for (size_t i = 1; i <= CHECK_SILENT; i++) {
 		const char *outcome =
 			i <= n ? json_string_value(json_array_get(outcomes, n - i)) : NULL;
 
@@ -148,9 +150,14 @@ enum judge_check judge_check(const json_t *service, const json_t *check)
 		       : JUDGE_CHECK_WELL;
 }
 
-enum judge_level judge_check_level(const json_t *service, const json_t *check)
+enum judge_level judge_check_level(enum judge_check what)
 {
-	return judge_check(service, check) == JUDGE_CHECK_WELL ? JUDGE_GOOD : JUDGE_LOOK;
+	return what == JUDGE_CHECK_WELL ? JUDGE_GOOD : JUDGE_LOOK;
+}
+
+const char *judge_check_says(enum judge_check what)
+{
+	return what == JUDGE_CHECK_SILENT ? "says nothing" : "is down";
 }
 
 static enum judge_level worse(enum judge_level a, enum judge_level b)
@@ -169,7 +176,7 @@ enum judge_level judge_service_level(const json_t *service, const json_t *bird)
 		return (enum judge_level)json_integer_value(memo);
 
 	json_object_foreach (json_object_get(service, "checks"), name, item)
-		level = worse(level, judge_check_level(service, item));
+		level = worse(level, judge_check_level(judge_check(service, item)));
 	json_object_foreach (json_object_get(service, "prefixes"), name, item)
 		level = worse(level, judge_prefix_level(judge_prefix(item, bird)));
 	return level;
@@ -261,13 +268,15 @@ void judge_service_say(
 	case JUDGE_PREFIX_WELL:
 		break;
 	}
+	if (why[0])
+		return;
 	json_object_foreach (json_object_get(service, "checks"), name, item) {
 		enum judge_check what = judge_check(service, item);
 
-		if (why[0] || what == JUDGE_CHECK_WELL)
+		if (what == JUDGE_CHECK_WELL)
 			continue;
-		(void)buffer_printf(out, "is healthy, but check %.32s %s", name,
-			what == JUDGE_CHECK_SILENT ? "says nothing" : "is down");
+		(void)buffer_printf(
+			out, "is healthy, but check %.32s %s", name, judge_check_says(what));
 		return;
 	}
 }
@@ -392,7 +401,7 @@ bool judge_is_just_drained(const json_t *service, const json_t *bird)
 	if (judge_health_level(service) != JUDGE_GOOD)
 		return false;
 	json_object_foreach (json_object_get(service, "checks"), name, item)
-		if (judge_check_level(service, item) != JUDGE_GOOD)
+		if (judge_check(service, item) != JUDGE_CHECK_WELL)
 			return false;
 	json_object_foreach (json_object_get(service, "prefixes"), name, item)
 		if (judge_prefix(item, bird) != JUDGE_PREFIX_DRAINED)

@@ -37,13 +37,11 @@ enum judge_prefix {
 
 /* What is to be said of a check, beside what it makes of its service's health. */
 enum judge_check {
-	JUDGE_CHECK_SILENT, /* no outcome, by a fault of ours: what it said last stands */
+	JUDGE_CHECK_SILENT, /* its last CHECK_SILENT outcomes are unknown: what it said before
+			       stands */
 	JUDGE_CHECK_DOWN,   /* though the service is healthy */
 	JUDGE_CHECK_WELL,
 };
-
-/* So many of its last outcomes are "unknown" where a check is silent: the agent tells it then. */
-#define JUDGE_SILENT 2
 
 /* The value of a key of an object, or "". */
 const char *judge_text(const json_t *object, const char *key);
@@ -58,7 +56,9 @@ enum judge_level judge_prefix_level(enum judge_prefix what);
 enum judge_level judge_health_level(const json_t *service);
 /* Of a check that belongs to `service`. */
 enum judge_check judge_check(const json_t *service, const json_t *check);
-enum judge_level judge_check_level(const json_t *service, const json_t *check);
+enum judge_level judge_check_level(enum judge_check what);
+/* "is down"; not to be asked where the check is well. */
+const char *judge_check_says(enum judge_check what);
 /* The worst of the three. */
 enum judge_level judge_service_level(const json_t *service, const json_t *bird);
 /* "dns is unhealthy and STILL ANNOUNCED by direct1"; not to be asked where the level is good. */

@@ -195,10 +195,10 @@ static json_t *judged_outcomes(const struct check *check)
 {
 	json_t *outcomes;
 
-	if (check->n_history < JUDGE_SILENT || check_history(check, 0) != CHECK_OUTCOME_UNKNOWN)
+	if (check->n_history < CHECK_SILENT || check_history(check, 0) != CHECK_OUTCOME_UNKNOWN)
 		return NULL;
 	outcomes = json_array();
-	for (unsigned age = JUDGE_SILENT; age > 0; age--)
+	for (unsigned age = CHECK_SILENT; age > 0; age--)
 		(void)json_array_append_new(
 			outcomes, json_string(check_outcome_name(check_history(check, age - 1))));
 	return outcomes;
@@ -252,7 +252,7 @@ void judged_put_check(struct judged *j, struct json_writer *w, json_t *service, 
 {
 	const json_t *check = json_object_get(json_object_get(service, "checks"), name);
 
-	put_level(w, check, judge_check_level(service, check));
+	put_level(w, check, judge_check_level(judge_check(service, check)));
 }
 
 void judged_put_verdict(struct judged *j, struct json_writer *w)

@@ -148,7 +148,7 @@ static void check_judgement(const json_t *document)
 			verdict_level_name(judge_prefix_level(judge_prefix(item, bird))));
 	json_object_foreach (json_object_get(service, "checks"), name, item)
 		ck_assert_str_eq(judge_text(item, "level"),
-			verdict_level_name(judge_check_level(service, item)));
+			verdict_level_name(judge_check_level(judge_check(service, item))));
 }
 
 /* The document as JSON. */
@@ -452,7 +452,7 @@ START_TEST (a_check_that_says_nothing_is_judged) {
 			true, now);
 		d = make();
 		ck_assert_str_eq(
-			json_string_value(CHECK("level")), i < JUDGE_SILENT ? "good" : "look");
+			json_string_value(CHECK("level")), i < CHECK_SILENT ? "good" : "look");
 		json_decref(d);
 	}
 	check_take(&fake_checks[0], CHECK_OUTCOME_GOOD, true, now);
