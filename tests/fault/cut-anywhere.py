@@ -10,16 +10,14 @@ import time
 
 from lib.case import script
 from lib.chance import chance
-from lib.nemesis import CONVERGENCE, SERVICES, World
+from lib.nemesis import CONVERGENCE, PULSE, SERVICES, World
 from lib.promise import Ledger, Span, judge
-from lib.pulse import Pulse
 from lib.wait import TimedOut, until
 from lib.wire import ANNOUNCE, WITHDRAW, normal
 
 SAMPLE = 16
 FREE = 3  # repairs of a file that an agent makes at once; more in a minute, and it takes its time
 CUT = "dns"
-PULSE = Pulse()
 OTHERS = {normal(prefix) for name, prefixes in SERVICES.items() if name != CUT for prefix in prefixes}
 
 

@@ -10,16 +10,14 @@ import time
 
 from lib.case import script
 from lib.chance import chance
-from lib.nemesis import CONVERGENCE, SERVICES, World
+from lib.nemesis import CONVERGENCE, PULSE, SERVICES, World
 from lib.promise import DEAD, Ledger, Span, judge
-from lib.pulse import Pulse
 from lib.wait import TimedOut, until
 from lib.wire import ANNOUNCE, WITHDRAW, normal
 
 CALLS = "%file,%desc,%network"
 SAMPLE = 8
 MOST = 400  # calls; a path that has more is not understood
-PULSE = Pulse()
 PAST = 10  # this many numbers in a row to which the path did not come: there are no more
 
 

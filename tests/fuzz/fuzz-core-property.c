@@ -16,17 +16,12 @@
 static const uint8_t *left;
 static size_t n_left;
 
-uint64_t random_next(uint64_t *state)
-{
-	return splitmix64(state);
-}
-
 unsigned random_below(uint64_t *state, unsigned n)
 {
 	unsigned value;
 
 	if (n_left == 0)
-		return (unsigned)(random_next(state) % n);
+		return (unsigned)(splitmix64(state) % n);
 	value = *left++;
 	n_left--;
 	if (n > 256 && n_left > 0) {

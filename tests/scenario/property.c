@@ -27,14 +27,9 @@
 static uint64_t current_sequence;
 static bool tracing;
 
-uint64_t random_next(uint64_t *state)
-{
-	return splitmix64(state);
-}
-
 unsigned random_below(uint64_t *state, unsigned n)
 {
-	return (unsigned)(random_next(state) % n);
+	return (unsigned)(splitmix64(state) % n);
 }
 
 bool random_chance(uint64_t *state, unsigned percent)
@@ -158,7 +153,7 @@ static void run_many(uint64_t seed, uint64_t count)
 	(void)fflush(stdout);
 	(void)clock_gettime(CLOCK_MONOTONIC, &start);
 	for (uint64_t i = 0; i < count; i++)
-		decisions += run_sequence(random_next(&row));
+		decisions += run_sequence(splitmix64(&row));
 	(void)clock_gettime(CLOCK_MONOTONIC, &end);
 	seconds = (double)(end.tv_sec - start.tv_sec) + (double)(end.tv_nsec - start.tv_nsec) / 1e9;
 	printf("%s: %llu decisions checked in %.1f s, %.0f sequences a second\n",

@@ -23,8 +23,6 @@ struct property_program {
 
 extern const struct property_program property_program;
 
-/* splitmix64: every seed is as good as another. */
-uint64_t random_next(uint64_t *state);
 /* 0 to n - 1; n > 0. */
 unsigned random_below(uint64_t *state, unsigned n);
 /* True `percent` times in a hundred. */
