@@ -35,9 +35,10 @@ def root_is_a_mount():
 class Machine:
     """`files`: text by absolute path in the machine, read-only there. `binds`: (host, machine) paths.
     `kept`: folders of the machine that are still there after a reboot, as on a disk.
-    `tree`: a Debian of its own instead of the host's /usr; what is changed in there is forgotten."""
+    `tree`: a Debian of its own instead of the host's /usr; what is changed in there is forgotten.
+    `bpf`: its systemd may load programs into the kernel, as one of a whole host may: IPAddressDeny= works."""
 
-    def __init__(self, files=None, binds=(), lab=None, tree=None, kept=()):
+    def __init__(self, files=None, binds=(), lab=None, tree=None, kept=(), bpf=False):
         if not find("systemd-nspawn"):
             raise Cannot("not installed: systemd-container")
         if not root_is_a_mount():
@@ -50,6 +51,9 @@ class Machine:
         self.name = self.lab.id
         self.leader = self.leader_fd = None
         self.root = [f"--directory={tree}", "--volatile=overlay"] if tree else ["--directory=/", "--volatile=yes"]
+        self.rights = ["--capability=CAP_NET_ADMIN"]
+        if bpf:
+            self.rights += ["--capability=CAP_BPF", "--system-call-filter=bpf"]
         for hierarchy in HIERARCHIES:
             self.lab.cgroup(os.path.join(hierarchy, self.name))
         binds = [*binds]
@@ -71,7 +75,7 @@ class Machine:
         nspawn = [
             "systemd-nspawn", "--boot", "--quiet", "--register=no", "--keep-unit", "--console=pipe",
             f"--machine={self.name}", *self.root,
-            f"--network-namespace-path={self.host.netns}", "--capability=CAP_NET_ADMIN",
+            f"--network-namespace-path={self.host.netns}", *self.rights,
             *self.binds, *BOOT, *[f"systemd.wants={unit}" for unit in wants],
         ]
         self.process = Process(["sh", "-c", enter, "sh", *groups, "--", *nspawn], self.host.path("boot.log"))

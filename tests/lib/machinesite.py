@@ -97,16 +97,16 @@ def _read(*parts):
 
 
 class MachineSite(Site):
-    """`config` is redshank.json as a dict; `files` and `dropin` are added to the machine's; `kept`: see Machine."""
+    """`config` is redshank.json as a dict; `files` and `dropin` are added to the machine's; `kept`, `bpf`: see Machine."""
 
     tree = None  # see Machine
     ctl = "/opt/redshankctl"
 
-    def __init__(self, config=None, files=None, dropin="", bird_extra="", kept=()):
+    def __init__(self, config=None, files=None, dropin="", bird_extra="", kept=(), bpf=False):
         self.config = config or CONFIG
         self.extra_files = files or {}
         self.dropin = dropin
-        self.kept = kept
+        self.kept, self.bpf = kept, bpf
         self.machine = None
         super().__init__(edges=2, bird_extra=bird_extra)
 
@@ -114,7 +114,8 @@ class MachineSite(Site):
         self.router = self.lab.host("router")
         self.client = self.lab.host("client")
         self.edges = [Edge(self.lab, 2)]
-        self.machine = Machine(self._files(bird["extra"]), self._binds(), lab=self.lab, tree=self.tree, kept=self.kept)
+        self.machine = Machine(self._files(bird["extra"]), self._binds(), lab=self.lab, tree=self.tree, kept=self.kept,
+                               bpf=self.bpf)
         self._connect(0, "client", self.client)
         self._connect(1, "edge1", self.machine.host)
         self._connect(2, "edge2", self.edges[0].host)
