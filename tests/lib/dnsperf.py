@@ -11,13 +11,10 @@ import time
 from lib import netns
 from lib.client import NAME
 
-FLOWS = 100
-
-
 class Dnsperf:
-    """Asks `address` `rate` times a second from `host` until stop()."""
+    """Asks `address` `rate` times a second from `host`, from one socket after the other of `flows`, until stop()."""
 
-    def __init__(self, host, address, rate, flows=FLOWS):
+    def __init__(self, host, address, rate, flows):
         netns.needs("dnsperf")
         self.address, self.rate = address, rate
         self.answers = []  # (when it was told, latency in seconds)

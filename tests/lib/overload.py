@@ -21,7 +21,7 @@ QUICK = 20  # milliseconds
 
 INTRODUCTION = """
 The second act: four edges share five addresses, each as good as the others (ECMP), and clients ask 600
-times a second from 500 sockets. The agents are neighbours: they tell each other how much they have to
+times a second from 1,800 sockets. The agents are neighbours: they tell each other how much they have to
 do, and promise each other room, over HTTPS with a certificate on both sides.
 
     clients ---- router -+- edge1   192.0.2.101 ... 192.0.2.105 (dns: nsd), all with weight 100
@@ -111,7 +111,7 @@ class Overload:
         self.until(lambda: time.time() > self.site.started + STARTING, STARTING, "the agents have started")
         slow = self.served(2)
         self.until(lambda: self.moved(WITHDRAW), 20, lambda: f"edge1 sheds a prefix\n{self.edge1.agent.ctl('explain', 'dns').stdout}")
-        self.until(lambda: self.site.relieved(self.edge1, self.teller.acted), 40, "edge1 is relieved")
+        self.until(lambda: self.site.relieved(self.edge1, self.teller.acted), 60, lambda: f"edge1 is relieved: {self.edge1.gauge}\n{self.edge1.agent.ctl('explain', 'dns').stdout}")
         fast = max(slow / 2, QUICK)  # a queue that a stop of the machine has emptied is not slow
         self.until(lambda: self.site.faster(fast / 1000, 2), 10, f"the clients are served fast again, not in {slow:.1f} ms")
         self.served(2)

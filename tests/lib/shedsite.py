@@ -123,6 +123,7 @@ def told(site, prefix, since):
 RATES = {"192.0.2.101": 240, "192.0.2.102": 144, "192.0.2.103": 96, "192.0.2.104": 72, "192.0.2.105": 48}
 PREFIXES = [address + "/32" for address in RATES]
 FLOOR = 3
+HOT, SETTLE = 0.85, 12  # of the agents: the law's own, and seconds
 
 
 class LoadedSite(Site):
@@ -161,7 +162,7 @@ class LoadedSite(Site):
             "signals": {"queries": {"type": "file", "file": edge.gauge.path, "limit": 100}},
             "prefixes": {"type": "nftables"},
         }
-        edge.agent.config["shed"] = {"over": "1s", "settle": "12s", "under": "10s"}
+        edge.agent.config["shed"] = {"over": "1s", "settle": f"{SETTLE}s", "under": "10s"}
         edge.agent.write_config()
         # The counters that the agent reads: its own script, loaded by nft(8).
         done = edge.host.run([build_folder() + "/redshankd", "-c", edge.agent.conf, "--counters"])
@@ -172,7 +173,9 @@ class LoadedSite(Site):
         self.start_agents()
 
     def ask(self):
-        self.loads = [Dnsperf(self.client, address, rate) for address, rate in RATES.items()]
+        """From so many sockets that each is used once in what the gauge is an average of: it is steady then, and what
+        ECMP gives each edge of an address is much the same in every run."""
+        self.loads = [Dnsperf(self.client, address, rate, int(Gauge.SPAN * rate)) for address, rate in RATES.items()]
 
     def well(self, edge):
         """Three times as much as it has to do fits through."""
@@ -208,9 +211,15 @@ class LoadedSite(Site):
         return [(e.edge, e.prefix, e.time) for e in self.wire.since(since, kinds=(kind,))]
 
     def relieved(self, edge, since):
-        """It has shed something since then, is not near `hot` any more, and has left it at that."""
+        """It has shed something since then, is not hot any more, and has left it at that: so far below `hot` that it
+        will, or for so long that it could have shed again."""
         gone = self.moves(since, WITHDRAW)
-        return bool(gone) and edge.gauge.highest() < 0.835 * edge.gauge.capacity and time.time() > gone[-1][2] + 5
+        if not gone:
+            return False
+        quiet = time.time() - gone[-1][2]
+        rest = SETTLE + 8  # `over`, three reports, promises, and a moment
+        return (quiet > 5 and edge.gauge.highest() < (HOT - 0.015) * edge.gauge.capacity) or (
+            quiet > rest and edge.gauge.rate < HOT * edge.gauge.capacity)
 
     def close(self):
         for load in getattr(self, "loads", ()):
@@ -272,6 +281,9 @@ class Gauge(threading.Thread):
     def highest(self):
         """The highest of the last seconds: where the machine stands still, queries fail to come for a moment."""
         return max((rate for _, rate in self._rates), default=self.rate)
+
+    def __str__(self):
+        return f"{self.rate:.0f} queries a second, at most {self.highest():.0f}, of {self.capacity:.0f}"
 
     def stop(self):
         self._end.set()

@@ -59,8 +59,8 @@ def test_one_is_slow(site):
     edge = site.edges[0]
     site.began = time.time()
     site.slow(edge, OVERLOAD)
-    eventually(lambda: site.relieved(edge, site.began), 50,
-               lambda: f"prefixes are shed until it is relieved\n{edge.agent.ctl('explain', 'dns').stdout}", every=0.1)
+    eventually(lambda: site.relieved(edge, site.began), 70,
+               lambda: f"prefixes are shed until it is relieved: {edge.gauge}\n{edge.agent.ctl('explain', 'dns').stdout}", every=0.1)
     gone = site.moves(site.began, WITHDRAW)
     site.shed = [prefix for _, prefix, _ in gone]
     first, last = gone[0][2], gone[-1][2]
