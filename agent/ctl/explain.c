@@ -26,6 +26,7 @@ static const char *const labels[EXPLAIN_N_LINES] = {
 	[EXPLAIN_SESSIONS] = "Sessions",
 	[EXPLAIN_OTHERS] = "Others",
 	[EXPLAIN_WEIGHT] = "Weight",
+	[EXPLAIN_LOAD] = "Load",
 	[EXPLAIN_ADDRESS] = "Address",
 	[EXPLAIN_SHED] = "Shed",
 	[EXPLAIN_NEXT] = "Next",
@@ -35,6 +36,7 @@ struct explain_block {
 	struct explain_text text;
 	const json_t *prefix; /* the first one */
 	struct buffer names;  /* of the first few */
+	struct explain_load load;
 	size_t n;
 };
 
@@ -71,8 +73,9 @@ static bool block_equal(const struct explain_block *a, const struct explain_bloc
 	return true;
 }
 
-static void block_add(struct explain_block *block, const char *name)
+static void block_add(struct explain_block *block, const char *name, const json_t *prefix)
 {
+	explain_add_load(&block->load, prefix);
 	if (block->n++ < EXPLAIN_NAMED_MAX)
 		(void)buffer_printf(&block->names, "%s%s", block->n > 1 ? ", " : "", name);
 }
@@ -112,7 +115,7 @@ static struct explain_blocks make_blocks(const struct explain *e)
 	block_init(&made);
 	json_object_foreach ((json_t *)explain_get(e->service, "prefixes"), name, prefix) {
 		explain_say(e, prefix, false, &made.text);
-		block_add(blocks_find(&blocks, &made, prefix), name);
+		block_add(blocks_find(&blocks, &made, prefix), name, prefix);
 	}
 	block_done(&made);
 	return blocks;
@@ -128,13 +131,15 @@ static void print_block(
 		explain_say(e, block->prefix, true, &block->text);
 	else
 		(void)buffer_printf(&head, "%zu prefixes: ", block->n);
+	explain_say_load(e, &block->text.line[EXPLAIN_LOAD], &block->load);
 	(void)buffer_append_string(&head, buffer_string(&block->names));
 	if (block->n > EXPLAIN_NAMED_MAX)
 		(void)buffer_printf(&head, " and %zu more", block->n - EXPLAIN_NAMED_MAX);
 	(void)fputc('\n', out);
 	text_put_wrapped(out, colours, TEXT_BOLD, 0, buffer_string(&head));
 	for (int i = 0; i < EXPLAIN_N_LINES; i++)
-		if ((i != EXPLAIN_SHED && i != EXPLAIN_ADDRESS) || block->text.line[i].length > 0)
+		if ((i != EXPLAIN_LOAD && i != EXPLAIN_SHED && i != EXPLAIN_ADDRESS) ||
+			block->text.line[i].length > 0)
 			text_put_labelled(out, colours, labels[i], block->text.colour[i],
 				buffer_string(&block->text.line[i]));
 }

@@ -1,7 +1,7 @@
 #ifndef REDSHANK_CTL_EXPLAIN_PRIVATE_H
 #define REDSHANK_CTL_EXPLAIN_PRIVATE_H
-/* Between explain.c (blocks and tables), explain_say.c (sentences) and the sentences that the status
- * has, too (*_say.c); nobody else's. */
+/* Between explain.c (blocks and tables), explain_say.c (sentences) and the sentences that the
+ * status has, too (*_say.c); nobody else's. */
 #include <string.h>
 
 #include "agent/base/buffer.h"
@@ -17,6 +17,7 @@ enum explain_line {
 	EXPLAIN_SESSIONS,
 	EXPLAIN_OTHERS,
 	EXPLAIN_WEIGHT,
+	EXPLAIN_LOAD,	 /* of a block; empty where it is not counted */
 	EXPLAIN_ADDRESS, /* empty where it is not managed */
 	EXPLAIN_SHED,	 /* empty where there are no neighbours */
 	EXPLAIN_NEXT,
@@ -39,6 +40,14 @@ struct explain_text {
  * service's pattern, so that prefixes of which the same is to be said have the same text. */
 void explain_say(
 	const struct explain *e, const json_t *prefix, bool single, struct explain_text *ret);
+
+/* What prefixes of which the same is said have of this server's load, together: load_say.c. */
+struct explain_load {
+	double sum;	   /* in the unit of `load.capacity`, of those of which it is known */
+	size_t n, unknown; /* how many are counted, and of how many of these it is not known */
+};
+void explain_add_load(struct explain_load *load, const json_t *prefix);
+void explain_say_load(const struct explain *e, struct buffer *b, const struct explain_load *load);
 
 /* Of its address, where it is managed: address_say.c. */
 enum text_colour explain_say_address(struct buffer *b, const json_t *prefix);

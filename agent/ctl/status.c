@@ -340,17 +340,28 @@ static void add_reason(struct text_table *t, const json_t *prefix)
 	text_table_add(t, TEXT_RED, false, cell);
 }
 
+/* Is the load of any of them counted? All of a service's are, or none. */
+static bool are_counted(const json_t *prefixes)
+{
+	const json_t *first = json_object_iter_value(json_object_iter((json_t *)prefixes));
+
+	return json_object_get(first, "load") != NULL;
+}
+
 static void print_prefixes(
 	FILE *out, const json_t *prefixes, const json_t *bird, const struct status_view *view)
 {
 	static const char *const heads[] = {
-		"PREFIX", "WANTED", "ANNOUNCED", "EXPORTED", "WEIGHT", "SINCE", "REASON"};
+		"PREFIX", "WANTED", "ANNOUNCED", "EXPORTED", "WEIGHT", "LOAD", "SINCE", "REASON"};
+	bool counted = are_counted(prefixes);
 	_cleanup_text_table_ struct text_table t = {0};
 	const char *name;
 	json_t *prefix;
 
-	text_table_init(&t, ELEMENTSOF(heads));
-	add_head(&t, heads);
+	text_table_init(&t, counted ? ELEMENTSOF(heads) : ELEMENTSOF(heads) - 1);
+	for (size_t i = 0; i < ELEMENTSOF(heads); i++)
+		if (counted || strcmp(heads[i], "LOAD") != 0)
+			text_table_add(&t, TEXT_DIM, false, heads[i]);
 	json_object_foreach ((json_t *)prefixes, name, prefix) {
 		text_table_add(&t, TEXT_PLAIN, false, name);
 		add_word(&t, prefix, "wanted");
@@ -359,6 +370,8 @@ static void print_prefixes(
 		add_number(
 			&t, prefix, "exported", agreement_colour(exported_agreement(prefix, bird)));
 		add_number(&t, prefix, "weight", TEXT_PLAIN);
+		if (counted)
+			status_add_load(&t, prefix);
 		add_since(&t, prefix, view);
 		add_reason(&t, prefix);
 	}

@@ -57,6 +57,8 @@ void status_print_repair(FILE *out, const json_t *service, const struct status_v
 
 /* A line about this server's load, where it is measured. load_say.c. */
 void status_print_load(FILE *out, const json_t *document, const struct status_view *view);
+/* The cell of what a prefix has of it. */
+void status_add_load(struct text_table *t, const json_t *prefix);
 
 /* A line about shedding and one for each neighbour that does not report, where there are
  * neighbours; and the reason of a prefix that is shed. shed_say.c. */

@@ -620,6 +620,7 @@ char *document_explain(const struct document_facts *facts, const char *name, boo
 	document_begin(&d, &out, facts);
 	json_write_string(&d.json, "asked", name);
 	put_all_sessions(&d);
+	document_put_load(&d);
 	document_put_shed_server(&d);
 	json_open_object(&d.json, "services");
 	for (size_t i = 0; i < facts->config->n_services; i++)

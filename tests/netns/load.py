@@ -213,6 +213,11 @@ def test_counted_by_nftables(site):
         check(agent.status()["load"]["prefixes"]["error"] is None, "nothing is wrong", agent.status()["load"])
         eventually(lambda: abs(prefix_load(agent, DNS) - 60) < 6 and abs(prefix_load(agent, WEB) - 20) < 6, 20,
                    lambda: f"shares: {prefix_load(agent, DNS)}, {prefix_load(agent, WEB)}; wanted 60 and 20")
+        said = agent.ctl("explain", WEB).stdout
+        check("of the 80.0 that this server does" in said, "explain says it", said)
+        rows = {words[0]: words for words in map(str.split, agent.ctl("status").stdout.splitlines()) if words}
+        column = rows["PREFIX"].index("LOAD")
+        check(abs(float(rows[DNS][column]) - 60) < 8 and abs(float(rows[WEB][column]) - 20) < 8, "status has a column", rows)
         page = agent.get("/metrics")[1].decode()
         check(exposition.value(page, "redshank_load_utilisation_ratio") == 0.8, "the metric", page)
         check(exposition.value(page, "redshank_load_signal_value", signal="busy") == 80, "its signal", page)

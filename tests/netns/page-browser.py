@@ -268,8 +268,15 @@ def hostile(value):
     return ATTACK if isinstance(value, str) and not value[:4].isdigit() else value
 
 
+def load_of(prefix):
+    """What the row of a prefix says of its load, with its label on a narrow page; null where there is no such cell."""
+    return f"(cell => cell.getClientRects().length ? cell.innerText : null)({row(prefix)}.querySelector('.load'))"
+
+
 def among_neighbours(document):
-    """The document as it is where neighbours are configured and something is shed."""
+    """The document as it is where neighbours are configured, the load of prefixes is counted and something is shed."""
+    for service, prefix, load in (("dns", DNS, None), ("dns", DNS6, 30.26), ("web", WEB, 1562000.44)):
+        document["services"][service]["prefixes"][prefix]["load"] = load
     document["neighbours"] = {"error": None, "warning": "it expires within 7 days", "members": {
         "edge2": {"state": "fresh", "asked": "2026-11-30T03:00:00.000Z", "error": None,
                   "report": {"utilisation": 4180, "willing": True, "spare": 402000, "want": 0, "sheds": 0}},
@@ -284,6 +291,7 @@ def test_neighbours(site):
     site.fresh(site.agent.default_config())
     page = site.open()
     check(page.eval("document.querySelector('#neighbours').hidden"), "none are configured, none are shown")
+    check(page.eval(load_of(DNS)) is None, "nor loads of prefixes where they are not counted", page.eval(load_of(DNS)))
     document = among_neighbours(site.agent.status())
     page.fake("/v1/status", json.dumps(document))
     page.wait("document.querySelectorAll('#neighbours-body tr').length === 2")
@@ -293,8 +301,11 @@ def test_neighbours(site):
     words = page.eval("document.querySelector('main').innerText")
     for said in ("78.1 %", "1 of 2", "Shed by hand: " + WEB + " by root", "hot disks", "Shedding had no effect", "expires within 7 days"):
         check(said in words, said, words[:1500])
+    loads = [page.eval(load_of(prefix)) for prefix in (DNS, DNS6, WEB)]
+    check(loads == ["?", "30.3", "1562000"], "what each prefix has of the load", loads)
     page.unfake("/v1/status")
     page.wait("document.querySelector('#neighbours').hidden")
+    page.wait(load_of(DNS) + " === null")
 
 
 def test_axe_and_width_of_neighbours(site):

@@ -1,8 +1,8 @@
 /*
  * What `redshankctl explain` prints of documents in tests/unit/data: ctl-explain-NAME.json is the
  * document, as a real agent gave it in that trouble (doubt, spread, leaving, rare, waiting,
- * managed and hostile were changed by hand), NAME.txt the text. With REDSHANK_GOLDEN=write in the
- * environment the texts are written anew: read them before they are committed.
+ * managed, load and hostile were changed by hand), NAME.txt the text. With REDSHANK_GOLDEN=write in
+ * the environment the texts are written anew: read them before they are committed.
  */
 #include <check.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@ static const char *const names[] = {"ctl-explain-healthy", "ctl-explain-dead", "
 	"ctl-explain-session-down", "ctl-explain-stopping", "ctl-explain-waiting",
 	"ctl-explain-reading", "ctl-explain-starting", "ctl-explain-drained", "ctl-explain-weight",
 	"ctl-explain-doubt", "ctl-explain-spread", "ctl-explain-leaving", "ctl-explain-rare",
-	"ctl-explain-managed", "ctl-explain-hostile"};
+	"ctl-explain-managed", "ctl-explain-load", "ctl-explain-hostile"};
 
 static char *render(const json_t *document, bool colours)
 {

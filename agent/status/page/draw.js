@@ -208,7 +208,7 @@ function addressesText(prefixes) {
 }
 
 const PREFIX_CELLS = [["wanted", "Wanted"], ["announced", "Announced"], ["exported", "Exported"],
-	["weight", "Weight"], ["reason", "Reason"]];
+	["weight", "Weight"], ["load", "Load"], ["reason", "Reason"]];
 const CHECK_CELLS = ["outcomes", "latency", "reason"];
 
 function stateCell() {
@@ -265,6 +265,7 @@ function updatePrefix(node, prefix, bird) {
 	text(node.cells.announced, tri(prefix.announced));
 	text(node.cells.exported, prefix.exported === null ? "?" : prefix.exported);
 	text(node.cells.weight, prefix.weight);
+	text(node.cells.load, flat(prefix.load));
 	text(node.cells.reason, prefixReason(prefix));
 	text(node.address, address);
 	attribute(node.address, "class", "address " + looks);
@@ -470,6 +471,8 @@ function updateService(node, service, bird, few) {
 	text(node.addresses, addressesText(prefixes));
 	node.addresses.hidden = !node.addresses.shown;
 	node.checkTable.whole.hidden = checks.length === 0;
+	/* The column is there where the load of prefixes is counted. */
+	attribute(node.prefixTable.whole, "class", prefixes.some(([, p]) => p.load !== undefined) ? "prefixes counted" : "prefixes");
 	keyed(node.prefixes, prefixes, makePrefix, (row, prefix) => updatePrefix(row, prefix, bird));
 	node.changed = 0;
 	for (const row of node.prefixes.values())

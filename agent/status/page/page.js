@@ -200,6 +200,7 @@ function showNotes(status) {
 	order($("notes-list"), [...notes.values()].map(node => node.row));
 }
 
+/* Without errors that are none. */
 function flat(value) {
 	if (value === null || value === undefined)
 		return "?";
@@ -207,7 +208,8 @@ function flat(value) {
 		return typeof value === "number" && !Number.isInteger(value) && Math.abs(value) < 1000 ?
 			value.toPrecision(3) : String(typeof value === "number" ? Math.round(value) : value);
 	return Array.isArray(value) ? value.map(flat).join(", ") :
-		entries(value).map(([key, inner]) => key.replaceAll("_", " ") + " " + measured(key, inner)).join(", ");
+		entries(value).filter(([key, inner]) => key !== "error" || inner !== null)
+			.map(([key, inner]) => key.replaceAll("_", " ") + " " + measured(key, inner)).join(", ");
 }
 
 /* Parts of a whole come as basis points. */
