@@ -784,12 +784,17 @@ int main(int argc, char **argv)
 		{3, 1, 8, 1, 0, 1, 3, true},
 		{3, 1, 5, 0, 2, 1, 3, true},
 		{4, 1, 4, 0, 0, 1, 4, true},
+		{4, 3, 2, 0, 2, 1, 2, false},
+		{4, 1, 4, 0, 2, 1, 3, true},
+		{4, 1, 5, 1, 2, 1, 2, true},
 	};
 	static const struct bounds longer[] = {
 		{3, 2, 8, 1, 0, 1, 3, false}, /* a gigabyte of states at most */
 		{3, 1, 8, 1, 0, 1, 3, false},
 		{3, 1, 5, 0, 1, 1, 3, false},
 		{4, 3, 6, 1, 0, 1, 2, false},
+		{4, 3, 3, 0, 2, 1, 2, false},
+		{4, 1, 2, 0, 4, 1, 4, true},
 	};
 	static const struct bounds quick[] = {
 		{2, 1, 7, 1, 0, 1, 2, false},
