@@ -35,7 +35,10 @@
 const char *agent_check_reason(void *userdata, size_t service, size_t check)
 {
 	const struct agent *a = userdata;
+	const struct check *c = engine_check(a->engine, service, check);
 
+	if (c->again && c->state == CHECK_STATE_DOWN)
+		return "has to rise again, for a process of the service has died";
 	return checks_reason(a->checks, service, check);
 }
 

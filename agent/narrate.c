@@ -155,7 +155,8 @@ static void narrate_check(const struct narrate_facts *facts, const struct engine
 	narrate_tell(facts, t->service, EVENT_CHECK, &fields);
 }
 
-/* The checks that are down, with their reasons: why a service is unhealthy. */
+/* The checks that are down, with their reasons: why a service is unhealthy. Not those that have to
+ * rise again for it. */
 static void narrate_why(const struct narrate_facts *facts, const struct engine *engine,
 	size_t service, struct buffer *line)
 {
@@ -163,9 +164,10 @@ static void narrate_why(const struct narrate_facts *facts, const struct engine *
 	const char *separator = "";
 
 	for (size_t i = 0; i < s->n_checks; i++) {
+		const struct check *check = engine_check(engine, service, i);
 		size_t before;
 
-		if (engine_check(engine, service, i)->state != CHECK_STATE_DOWN)
+		if (check->state != CHECK_STATE_DOWN || check->again)
 			continue;
 		(void)buffer_printf(line, "%scheck %s: ", separator, s->checks[i].name);
 		before = line->length;

@@ -41,7 +41,7 @@ struct repair_item {
 struct repairs {
 	sd_event *event;
 	struct units *units;
-	const struct engine *engine;
+	struct engine *engine;
 	const struct config *config;
 	char *folder; /* of the fragments, as at the start: another one takes a restart */
 	sd_event_source *timer;
@@ -388,6 +388,9 @@ static void item_ended(struct repair_item *item, enum units_job_end end, const c
 
 	(void)snprintf(item->text, sizeof(item->text), "%s", text);
 	item->results[result]++;
+	if (result == REPAIR_RESULT_DONE)
+		engine_restarted(
+			item->repairs->engine, item->service, item->repair.last, clock_monotime());
 	repair_done(&item->repair, result, clock_monotime());
 	if (result == REPAIR_RESULT_DENIED || result == REPAIR_RESULT_MISSING)
 		repairs_keep(item->repairs); /* it was none */
@@ -610,8 +613,8 @@ void repairs_commit(struct repairs *r, const struct config *config, struct repai
 	repairs_arm(r);
 }
 
-int repairs_new(struct repairs **ret, sd_event *event, struct units *units,
-	const struct engine *engine, const struct config *config)
+int repairs_new(struct repairs **ret, sd_event *event, struct units *units, struct engine *engine,
+	const struct config *config)
 {
 	_cleanup_(repairs_freep) struct repairs *r = calloc(1, sizeof(*r));
 	struct repairs_change *change;

@@ -17,8 +17,8 @@ struct repairs;
 struct repairs_change;
 
 /* For the services of `config`, whose engine and bus outlive it. Heap. 0 or negative errno. */
-int repairs_new(struct repairs **ret, sd_event *event, struct units *units,
-	const struct engine *engine, const struct config *config);
+int repairs_new(struct repairs **ret, sd_event *event, struct units *units, struct engine *engine,
+	const struct config *config);
 void repairs_free(struct repairs *r);
 
 /* A reload in two steps: what can fail, then what cannot. A service whose `restart` is as before

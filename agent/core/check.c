@@ -49,8 +49,19 @@ static bool check_turn(struct check *c, enum check_state state, struct monotime 
 	return true;
 }
 
+bool check_rise_again(struct check *c, struct monotime now)
+{
+	bool last_good = c->state == CHECK_STATE_UP ? c->streak == 0 : c->streak > 0;
+
+	c->again = c->again || c->state == CHECK_STATE_PENDING || last_good;
+	c->streak = 0;
+	c->good_streak = 0;
+	return c->state != CHECK_STATE_PENDING && check_turn(c, CHECK_STATE_DOWN, now);
+}
+
 static bool check_take_gone(struct check *c, struct monotime now)
 {
+	c->again = false;
 	c->streak = 0;
 	c->good_streak = 0;
 	c->dead = true;
@@ -63,6 +74,7 @@ static bool check_take_good(struct check *c, enum check_state state, struct mono
 
 	if (c->good_streak < rise)
 		c->good_streak++;
+	c->again = false;
 	c->dead = false;
 
 	if (state == CHECK_STATE_DOWN && ++c->streak < rise)
@@ -75,6 +87,7 @@ static bool check_take_good(struct check *c, enum check_state state, struct mono
 
 static bool check_take_bad(struct check *c, enum check_state state, struct monotime now)
 {
+	c->again = false;
 	c->good_streak = 0;
 
 	if (state == CHECK_STATE_UP && ++c->streak < c->settings.fall)
@@ -90,6 +103,7 @@ bool check_take(struct check *c, enum check_outcome outcome, bool prior, struct 
 
 	check_record(c, outcome);
 	if (state == CHECK_STATE_PENDING) {
+		prior = prior && !c->again;
 		state = prior ? CHECK_STATE_UP : CHECK_STATE_DOWN;
 		c->was_up = prior;
 	}
@@ -109,7 +123,7 @@ bool check_take(struct check *c, enum check_outcome outcome, bool prior, struct 
 
 bool check_is_undecided(const struct check *c)
 {
-	return c->state == CHECK_STATE_PENDING || c->streak > 0;
+	return c->state == CHECK_STATE_PENDING || c->streak > 0 || c->again;
 }
 
 struct monotime check_next_start(

@@ -47,6 +47,7 @@ struct check {
 	enum check_state state;
 	bool was_up;	       /* once, since it was configured or before the agent began */
 	bool dead;	       /* down by a death, and nothing good was heard since */
+	bool again;	       /* its last word was good, of a process that has died since */
 	unsigned streak;       /* outcomes in a row that speak against `state`; 0: settled */
 	unsigned good_streak;  /* good outcomes in a row, saturating at rise */
 	uint64_t history;      /* CHECK_HISTORY_LENGTH outcomes of two bits */
@@ -62,6 +63,13 @@ void check_init(struct check *c, const struct check_settings *settings, struct m
  * where it was not, so that it has to rise. Returns true when the state changed.
  */
 bool check_take(struct check *c, enum check_outcome outcome, bool prior, struct monotime now);
+
+/*
+ * A process of its service has died: what the check has proved, it has proved of that one. It is
+ * down until it has risen again; one that has not spoken has to rise, whatever `prior` says.
+ * Returns true when the state changed.
+ */
+bool check_rise_again(struct check *c, struct monotime now);
 
 /* Good outcomes in a row that make it up now: `rise` or `first_rise`. */
 unsigned check_rise(const struct check *c);

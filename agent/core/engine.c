@@ -233,6 +233,48 @@ static void prefix_doubt_found(struct inventory_prefix *p)
 	p->found_well = false;
 }
 
+/* What the check has proved is of the process that was: the next one is well when all of them have
+ * risen. Not a shared one, which asks for what others do. */
+static void service_rise_again(struct engine *e, size_t service, size_t check, struct monotime now)
+{
+	struct check *c = service_check(engine_service(e, service), check);
+	struct engine_transition transition = {
+		.kind = ENGINE_TRANSITION_CHECK,
+		.service = service,
+		.index = check,
+		.from = (int)c->state,
+		.to = CHECK_STATE_DOWN,
+		.when = now,
+	};
+
+	if (!c->settings.shared && check_rise_again(c, now))
+		transitions_put(&e->transitions, &transition);
+}
+
+void engine_restarted(
+	struct engine *e, size_t service, struct monotime ordered, struct monotime now)
+{
+	struct inventory_service *s = engine_service(e, service);
+
+	if (s->health != SERVICE_HEALTH_UNHEALTHY)
+		return;
+	for (size_t i = 0; i < s->n_checks; i++)
+		if (s->checks[i].state == CHECK_STATE_UP &&
+			monotime_reached(s->checks[i].since, ordered))
+			service_rise_again(e, service, i, now);
+	s->stale = true;
+}
+
+/* A death has made the service unhealthy. */
+static void service_died(struct engine *e, size_t service, struct monotime now)
+{
+	struct inventory_service *s = engine_service(e, service);
+
+	for (size_t i = 0; i < s->n_checks; i++)
+		if (!s->checks[i].dead)
+			service_rise_again(e, service, i, now);
+}
+
 void engine_check_spoke(struct engine *e, size_t service, size_t check, enum check_outcome outcome,
 	struct monotime now)
 {
@@ -252,10 +294,12 @@ void engine_check_spoke(struct engine *e, size_t service, size_t check, enum che
 	/* A death says more than `down`, and one bad outcome more than `up`. */
 	if (turned || c->dead != dead || check_is_undecided(c) != undecided)
 		s->stale = true;
-	if (!turned)
-		return;
 	transition.to = (int)c->state;
-	transitions_put(&e->transitions, &transition);
+	if (turned)
+		transitions_put(&e->transitions, &transition);
+	if (!dead && c->dead &&
+		service_cause(&s->require, s->checks, s->n_checks) == SERVICE_CAUSE_DEATH)
+		service_died(e, service, now);
 }
 
 void engine_address(struct engine *e, size_t service, size_t prefix, enum prefix_address address)

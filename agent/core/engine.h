@@ -127,6 +127,15 @@ struct guard_count engine_change_count(const struct engine *e, const struct engi
 const struct engine_prefix *engine_change_prefix(
 	const struct engine *e, const struct engine_change *change, size_t service, size_t prefix);
 
+/*
+ * systemd was ordered at `ordered` to restart the service's unit, and has. What a check has proved
+ * before that, it has proved of the process that was: where the service is unhealthy, as of the
+ * last decision, each that is up since then at the latest has to rise again. engine_check_spoke()
+ * does so by itself for a death that it is told of.
+ */
+void engine_restarted(
+	struct engine *e, size_t service, struct monotime ordered, struct monotime now);
+
 /* What BIRD was found doing before the first decision about this prefix; ignored after it. Tell the
  * operators' words before that decision, too: what one of them forces is no sign of health. */
 void engine_found(struct engine *e, size_t service, size_t prefix, enum prefix_wanted found);

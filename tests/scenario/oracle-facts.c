@@ -57,6 +57,7 @@ static bool carry_checks(
 		}
 		anew = true;
 		s->checks[i].n_outcomes = 0;
+		s->checks[i].again_unspoken = false;
 		s->checks[i].told = CHECK_STATE_PENDING;
 		s->checks[i].told_when = now;
 	}

@@ -10,30 +10,40 @@ static bool same_time(struct monotime a, struct monotime b)
 
 /* ---- checks ---- */
 
-static unsigned spoken_outcomes(const struct oracle_check *c, enum check_outcome *ret)
+/* What it has said, and after which of that a death took back what was proved. */
+struct spoken {
+	enum check_outcome outcome;
+	bool again;
+};
+
+static unsigned spoken_outcomes(const struct oracle_check *c, struct spoken *ret)
 {
 	unsigned n = 0;
 
-	for (unsigned i = 0; i < c->n_outcomes; i++)
+	for (unsigned i = 0; i < c->n_outcomes; i++) {
 		if (c->outcomes[i] != CHECK_OUTCOME_UNKNOWN)
-			ret[n++] = c->outcomes[i];
+			ret[n++] = (struct spoken){c->outcomes[i], false};
+		if (c->again[i] && n > 0)
+			ret[n - 1].again = true;
+	}
 	return n;
 }
 
-/* How many outcomes of one kind stand in a row before position `end`. */
-static unsigned run_before(
-	const enum check_outcome *outcomes, unsigned end, enum check_outcome kind)
+/* How many outcomes of one kind stand in a row before position `end`, with no such death between
+ * them. */
+static unsigned run_before(const struct spoken *spoken, unsigned end, enum check_outcome kind)
 {
 	unsigned n = 0;
 
-	while (n < end && outcomes[end - 1 - n] == kind)
+	while (n < end && spoken[end - 1 - n].outcome == kind &&
+		(n == 0 || !spoken[end - 1 - n].again))
 		n++;
 	return n;
 }
 
 /* How many outcomes it took until it was up for the first time; 0: it was when it began; more than
  * n: it never was. */
-static unsigned first_up(const struct oracle_check *c, const enum check_outcome *spoken, unsigned n)
+static unsigned first_up(const struct oracle_check *c, const struct spoken *spoken, unsigned n)
 {
 	unsigned rise = c->settings.first_rise ? c->settings.first_rise : c->settings.rise;
 	unsigned end = 1;
@@ -45,17 +55,18 @@ static unsigned first_up(const struct oracle_check *c, const enum check_outcome 
 	return end;
 }
 
-/* The latest moment that decides alone: a death, `rise` good in a row, `fall` bad in a row. */
+/* The latest moment that decides alone: a death, its own or another of its service; `rise` good in
+ * a row, `fall` bad in a row. */
 static enum check_state expected_state(const struct oracle_check *c)
 {
-	enum check_outcome spoken[ORACLE_OUTCOMES];
+	struct spoken spoken[ORACLE_OUTCOMES];
 	unsigned n = spoken_outcomes(c, spoken);
 	unsigned first = first_up(c, spoken, n);
 
 	if (n == 0)
 		return CHECK_STATE_PENDING;
 	for (unsigned end = n; end > 0; end--) {
-		if (spoken[end - 1] == CHECK_OUTCOME_GONE)
+		if (spoken[end - 1].outcome == CHECK_OUTCOME_GONE || spoken[end - 1].again)
 			return CHECK_STATE_DOWN;
 		if (end == first || (end > first && run_before(spoken, end, CHECK_OUTCOME_GOOD) >=
 							    c->settings.rise))
@@ -68,14 +79,14 @@ static enum check_state expected_state(const struct oracle_check *c)
 
 static bool expected_undecided(const struct oracle_check *c)
 {
-	enum check_outcome spoken[ORACLE_OUTCOMES];
+	struct spoken spoken[ORACLE_OUTCOMES];
 	unsigned n = spoken_outcomes(c, spoken);
 	enum check_state state = expected_state(c);
 
 	if (n == 0)
 		return true;
-	return (spoken[n - 1] == CHECK_OUTCOME_GOOD && state == CHECK_STATE_DOWN) ||
-	       (spoken[n - 1] == CHECK_OUTCOME_BAD && state == CHECK_STATE_UP);
+	return (spoken[n - 1].outcome == CHECK_OUTCOME_GOOD && state == CHECK_STATE_DOWN) ||
+	       (spoken[n - 1].outcome == CHECK_OUTCOME_BAD && state == CHECK_STATE_UP);
 }
 
 static void check_schedule(const struct oracle_check *c, const struct check *real, const char *name)
@@ -617,18 +628,52 @@ void oracle_hear(struct oracle *o, struct engine *e)
 
 /* ---- facts ---- */
 
+/* A death made it unhealthy. */
+static void rise_again(struct oracle_service *s)
+{
+	for (size_t i = 0; i < s->n_checks; i++) {
+		struct oracle_check *c = &s->checks[i];
+
+		if (is_dead(c) || c->settings.shared)
+			continue;
+		if (expected_state(c) == CHECK_STATE_PENDING)
+			c->again_unspoken = true;
+		else
+			c->again[c->n_outcomes - 1] = true;
+	}
+}
+
+void oracle_restarted(struct oracle *o, size_t service, struct monotime ordered)
+{
+	struct oracle_service *s = &o->services[service];
+
+	if (expected_health(s) != SERVICE_HEALTH_UNHEALTHY)
+		return;
+	for (size_t i = 0; i < s->n_checks; i++) {
+		struct oracle_check *c = &s->checks[i];
+
+		if (expected_state(c) == CHECK_STATE_UP && !c->settings.shared &&
+			c->told_when.us <= ordered.us)
+			c->again[c->n_outcomes - 1] = true;
+	}
+}
+
 void oracle_check_spoke(struct oracle *o, size_t service, size_t check, enum check_outcome outcome)
 {
 	struct oracle_service *s = &o->services[service];
 	struct oracle_check *c = &s->checks[check];
+	bool was_dead = is_dead(c);
 
 	if (expected_state(c) == CHECK_STATE_PENDING) {
 		c->prior = false;
 		for (size_t i = 0; i < s->n_prefixes; i++)
-			if (s->prefixes[i].well)
+			if (s->prefixes[i].well && !c->again_unspoken)
 				c->prior = true;
 	}
-	c->outcomes[c->n_outcomes++] = outcome;
+	c->outcomes[c->n_outcomes] = outcome;
+	c->again[c->n_outcomes++] = false;
+	if (outcome == CHECK_OUTCOME_GONE && !was_dead && expected_dead(s))
+		rise_again(s);
 }
 
 /* ---- all of it ---- */

@@ -19,9 +19,11 @@ struct oracle_check {
 	struct check_settings settings;
 	enum check_outcome outcomes[ORACLE_OUTCOMES]; /* all of them, oldest first */
 	unsigned n_outcomes;
-	bool prior;		   /* what it counted as when it first spoke */
-	enum check_state told;	   /* by transitions */
-	struct monotime told_when; /* of the last one; as configured before it */
+	bool prior;		     /* what it counted as when it first spoke */
+	bool again[ORACLE_OUTCOMES]; /* after this outcome a death took back what was proved */
+	bool again_unspoken;	     /* the same, before it had spoken */
+	enum check_state told;	     /* by transitions */
+	struct monotime told_when;   /* of the last one; as configured before it */
 };
 
 struct oracle_prefix {
@@ -89,6 +91,8 @@ void oracle_spread(struct oracle *o, uint64_t delay_ms, struct monotime now);
 void oracle_hurry(struct oracle *o, struct monotime now);
 void oracle_permit(struct oracle *o, size_t service, size_t prefix);
 void oracle_check_spoke(struct oracle *o, size_t service, size_t check, enum check_outcome outcome);
+/* Right after a decision. */
+void oracle_restarted(struct oracle *o, size_t service, struct monotime ordered);
 
 /* Reads all transitions; before a reload, since it drops them. */
 void oracle_hear(struct oracle *o, struct engine *e);

@@ -443,6 +443,21 @@ static void speak(struct world *w, unsigned service)
 		engine_check_spoke(w->twin, service, check, outcome, w->now);
 }
 
+/* systemd has restarted the unit, as it was ordered some time ago. */
+static void restarted(struct world *w, unsigned service)
+{
+	uint64_t ago = pick(w, 500000);
+	struct monotime ordered = {w->now.us > ago ? w->now.us - ago : 0};
+
+	decide(w);
+	property_trace("%8llu %s restarted, ordered at %llu\n", (unsigned long long)w->now.us,
+		w->oracle.services[service].name, (unsigned long long)ordered.us);
+	oracle_restarted(&w->oracle, service, ordered);
+	engine_restarted(w->engine, service, ordered, w->now);
+	if (w->twin)
+		engine_restarted(w->twin, service, ordered, w->now);
+}
+
 static void tell_word(struct world *w, unsigned service, unsigned prefix, enum prefix_word word)
 {
 	struct oracle_prefix *p = &w->oracle.services[service].prefixes[prefix];
@@ -606,7 +621,10 @@ static void tell_fact(struct world *w)
 		tell_neighbours(w, service);
 		break;
 	default:
-		speak(w, service);
+		if (chance(w, 4))
+			restarted(w, service);
+		else
+			speak(w, service);
 		break;
 	}
 }

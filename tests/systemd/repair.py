@@ -184,6 +184,94 @@ def test_crash(site):
     check((repair(site)["attempts"], repair(site)["last_result"]) == (before + 1, "done"), "counted", repair(site))
 
 
+def configure(site, config):
+    """The agent takes this configuration."""
+    site.machine.write("/run/other.json", json.dumps(config))
+    site.machine.run(["mount", "--bind", "/run/other.json", "/etc/redshank/redshank.json"])
+    site.machine.run([site.ctl, "reload"])
+
+
+def configure_back(site):
+    site.machine.run(["umount", "/etc/redshank/redshank.json"])
+    site.machine.run([site.ctl, "reload"])
+    eventually(lambda: healthy(site) and repair(site).get("state") == "idle", 20, lambda: dns(site))
+
+
+def in_a_row(check_of):
+    """The good outcomes that a check of the status ends with."""
+    outcomes = check_of["outcomes"][::-1]
+    return next((n for n, outcome in enumerate(outcomes) if outcome != "good"), len(outcomes))
+
+
+def test_rise(site):
+    """After a restart a service is back with the `rise`-th good outcome of the slowest of its checks, and not before."""
+    service, rise = SITE["services"]["dns"], {"process": 2, "port": 3, "answers": 9}
+    checks = {name: {**one, "rise": rise[name]} for name, one in service["checks"].items()}
+    configure(site, {**SITE, "services": {"dns": {**service, "checks": checks}}})
+    eventually(lambda: healthy(site) and repair(site).get("state") == "idle", 20, lambda: dns(site))
+    begun = time.time()
+    kill_nsd(site)
+    gone = site.wire.wait_withdraw("edge1", DNS, since=begun)
+    seen = []  # before the question, what it said
+
+    def is_back():
+        seen.append((time.time(), dns(site)["checks"]))
+        return site.wire.since(gone.time + 0.001, edge="edge1", kinds=("announce",))
+
+    back = eventually(is_back, 30, lambda: dns(site), every=0.05)[0]
+    rising = [(when, {name: in_a_row(one) for name, one in told.items()}) for when, told in seen if when < back.time]
+    check(any(2 < told["answers"] < rise["answers"] and told["port"] >= rise["port"] for _, told in rising),
+          "it was seen on its way, when the others were up", rising)
+    after = dns(site)["checks"]
+    for name, needs in rise.items():
+        check(in_a_row(after[name]) >= needs and after[name]["state"] == "up", f"{name} is up by {needs}", after[name])
+    check(back.time > gone.time + 0.2 + (rise["answers"] - 1) * 0.1, "after the delay and eight intervals", back.time - gone.time)
+    wrong = [(when, told) for when, told in seen if told["answers"]["state"] == "up" and in_a_row(told["answers"]) < rise["answers"]
+             and "bad" in told["answers"]["outcomes"][-rise["answers"]:]]
+    check(not wrong, "it was never up by fewer", wrong)
+    configure_back(site)
+
+
+GHOST, HAUNTED = "192.0.2.98/32", "/run/redshank/haunted"
+GHOSTS = {
+    "prefixes": {GHOST: 50}, "address_check": False,
+    "checks": {"haunted": {"type": "exec", "command": ["/usr/bin/test", "-e", HAUNTED]}},
+    "restart": {"unit": "ghost.service", "delay": "200ms", "checks": ["haunted"]},
+}
+
+
+def test_missing(site):
+    """A unit that systemd does not know is told once and asked for no more; others are repaired; when it is there it is seen."""
+    def ghost():
+        return site.status().get("services", {}).get("ghost", {})
+
+    def state():
+        return (ghost().get("repair") or {}).get("state")
+
+    site.machine.write(RULES, rule("nsd.service", "ghost.service"))
+    mark = len(log(site))
+    configure(site, {**SITE, "services": {**SITE["services"], "ghost": GHOSTS}})
+    eventually(lambda: state() == "missing", 20, ghost)
+    wait_said(site, mark, "ghost.service")
+    for words in (["explain", "ghost"], ["status"]):
+        said = " ".join(site.machine.run([site.ctl, *words], check=False).stdout.split())
+        check("systemd has no unit that can be started called ghost.service" in said, f"redshankctl {words[0]} says it", said)
+    before = repair(site)["attempts"]
+    kill_nsd(site)
+    eventually(lambda: healthy(site) and repair(site).get("attempts") == before + 1, 20, lambda: dns(site))
+    told = log(site)[mark:].count("ghost.service")
+    check((told, state(), ghost()["repair"]["attempts"]) == (1, "missing", 0), "said once, and tried no more", log(site)[mark:])
+    site.machine.write("/run/systemd/system/ghost.service",
+                       f"[Service]\nType=oneshot\nRemainAfterExit=yes\nExecStart=/usr/bin/touch {HAUNTED}\n")
+    site.machine.systemctl("daemon-reload")
+    for word in ("drain", "undrain"):  # somebody does not wait for the five minutes
+        site.machine.run([site.ctl, word, "ghost"])
+    eventually(lambda: state() == "stopped", 20, ghost)  # one that was never started is left so
+    site.machine.systemctl("start", "ghost.service")
+    eventually(lambda: ghost().get("health") == "healthy" and state() == "idle", 20, ghost)
+    configure_back(site)
+
+
 def test_stopped(site):
     """A unit that was stopped on purpose stays stopped."""
     mark, before = len(log(site)), repair(site)["attempts"]

@@ -142,6 +142,36 @@ START_TEST (one_that_runs_is_restarted) {
 }
 END_TEST
 
+/* A check that was up all the while has proved what the process before did; what systemd did not
+ * do takes nothing back. */
+START_TEST (a_restart_takes_back_what_was_proved) {
+	const char *ends[] = {"failed", "done"};
+
+	repairs_free(repairs);
+	engine_free(engine);
+	config_free(config);
+	checks = CHECK("a") ", " CHECK("b");
+	setup_with("{\"unit\": \"nsd.service\", \"delay\": \"0ms\", \"limit\": 2, \"per\": \"1h\", "
+		   "\"checks\": [\"a\"]}");
+	fake.units[0] = (struct fake_unit){
+		"nsd.service", "loaded", "active", "running", "success", 7, 0, 20, 10, 15, 12};
+	connect_bus();
+	engine_check_spoke(engine, 0, 1, CHECK_OUTCOME_GOOD, clock_monotime());
+	speak(CHECK_OUTCOME_BAD);
+	ck_assert(LOOP_UNTIL(event, fake.restarted == 1, 3000));
+	LOOP_FOR(event, 50);
+	fake_end_job(&fake, ends[_i]);
+	ck_assert(LOOP_UNTIL(event, is_in(REPAIR_STATE_WAITING), 3000));
+	ck_assert_int_eq(engine_check(engine, 0, 1)->state, _i ? CHECK_STATE_DOWN : CHECK_STATE_UP);
+	speak(CHECK_OUTCOME_GOOD);
+	ck_assert_int_eq(
+		engine_health(engine, 0), _i ? SERVICE_HEALTH_UNHEALTHY : SERVICE_HEALTH_HEALTHY);
+	engine_check_spoke(engine, 0, 1, CHECK_OUTCOME_GOOD, clock_monotime());
+	(void)engine_decide(engine, clock_monotime());
+	ck_assert_int_eq(engine_health(engine, 0), SERVICE_HEALTH_HEALTHY);
+}
+END_TEST
+
 /* What systemd answers or says of the job, and what it comes to. */
 START_TEST (what_came_of_it) {
 	static const struct {
@@ -556,6 +586,7 @@ int main(void)
 	tcase_set_timeout(tc, 30);
 	tcase_add_test(tc, a_failed_unit_is_started);
 	tcase_add_test(tc, one_that_runs_is_restarted);
+	tcase_add_loop_test(tc, a_restart_takes_back_what_was_proved, 0, 2);
 	tcase_add_loop_test(tc, what_came_of_it, 0, N_CAME);
 	tcase_add_loop_test(tc, left_alone, 0, N_LEFT);
 	tcase_add_test(tc, a_systemd_that_hangs);
