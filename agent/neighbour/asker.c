@@ -48,6 +48,7 @@ struct asking {
 	struct curl_transfer transfer;
 	struct curl_slist *connect_to;
 	size_t place; /* of a member of BIRD's: which of asker.found it is asked at */
+	char where[ASKER_WHERE_MAX];
 	struct buffer body;
 	struct monotime asked;
 	char error[CURL_ERROR_SIZE];
@@ -149,9 +150,10 @@ static const struct pins_member *member_of(const struct asking *a)
 static bool aim_at(struct asking *a, const char *address_port, int family)
 {
 	const char *from = pins_source(a->asker->pins, family);
-	char connect_to[ADDRESS_TEXT_MAX + 16], source[ADDRESS_TEXT_MAX + 8];
+	char connect_to[ASKER_WHERE_MAX + 4], source[ADDRESS_TEXT_MAX + 8];
 	CURL *easy = a->easy;
 
+	(void)snprintf(a->where, sizeof(a->where), "%s", address_port);
 	curl_slist_free_all(a->connect_to);
 	(void)snprintf(connect_to, sizeof(connect_to), "::%s", address_port);
 	(void)snprintf(source, sizeof(source), "host!%s", from ? from : "");
@@ -165,7 +167,7 @@ static bool aim(struct asking *a)
 {
 	const struct pins_member *m = member_of(a);
 	const struct asker *c = a->asker;
-	char text[ADDRESS_TEXT_MAX], address_port[ADDRESS_TEXT_MAX + 12];
+	char text[ADDRESS_TEXT_MAX], address_port[ASKER_WHERE_MAX];
 	const struct address *found;
 	bool v6;
 
@@ -337,7 +339,7 @@ static void on_report(struct curl_transfer *t, CURLcode result, int errnum)
 	}
 	report = peer_read(p);
 	if (report)
-		c->ops.report(c->ops.userdata, c->pins, a->member, report, a->asked);
+		c->ops.report(c->ops.userdata, c->pins, a->member, report, a->asked, a->where);
 	/* A long report does not keep its memory between two. */
 	buffer_done(&a->body);
 }

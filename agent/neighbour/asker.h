@@ -11,14 +11,15 @@
 #include "agent/neighbour/pins.h"
 
 #define ASKER_ERROR_MAX 160
+#define ASKER_WHERE_MAX (ADDRESS_TEXT_MAX + 12) /* "[ADDRESS]:PORT" */
 
 struct asker;
 
 struct asker_ops {
 	/* A report has come, and it is `member`'s of `pins`; the callee's to free. `asked` is
-	 * before its request was sent. */
+	 * before its request was sent; `where`: "ADDRESS:PORT" at which it was asked. */
 	void (*report)(void *userdata, const struct pins *pins, size_t member,
-		struct message_report *report, struct monotime asked);
+		struct message_report *report, struct monotime asked, const char *where);
 	/* None has. */
 	void (*failed)(void *userdata, const struct pins *pins, size_t member, const char *text);
 	/* A call was answered; what failed to be is not told. */

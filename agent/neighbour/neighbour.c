@@ -34,7 +34,8 @@ struct known {
 	struct monotime asked;
 	uint64_t n_reports, n_failures;
 	char error[ASKER_ERROR_MAX];
-	bool told; /* that it fails */
+	char where[ASKER_WHERE_MAX]; /* it was when it reported last; "": never */
+	bool told;		     /* that it fails */
 };
 
 struct pending {
@@ -262,6 +263,7 @@ static void take_peer(struct neighbours *n, size_t member, struct thread_peer *p
 	message_report_free(k->report);
 	k->report = TAKE_PTR(p->report);
 	k->asked = p->asked;
+	(void)snprintf(k->where, sizeof(k->where), "%s", p->where);
 	n->ops.report(n->ops.userdata, member, k->report, k->asked);
 }
 
@@ -443,7 +445,7 @@ void neighbours_view(
 
 	*ret = (struct neighbours_view){
 		.name = m->name,
-		.address = m->address,
+		.address = m->of_bird && k->where[0] ? k->where : m->address,
 		.of_file = m->of_file,
 		.asked = k->asked,
 		.report = k->report,

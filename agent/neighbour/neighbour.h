@@ -72,7 +72,8 @@ enum neighbours_state {
 const char *neighbours_state_name(enum neighbours_state state);
 
 struct neighbours_view {
-	const char *name, *address;
+	const char *name;
+	const char *address; /* "ADDRESS:PORT"; "bird" until it was found in BIRD */
 	bool of_file;
 	enum neighbours_state state;
 	struct monotime asked;		     /* of the last report; zero: never */

@@ -157,7 +157,7 @@ static struct thread_peer *news_peer(struct thread_news *n, const struct pins *p
 }
 
 static void on_report(void *userdata, const struct pins *pins, size_t member,
-	struct message_report *report, struct monotime asked)
+	struct message_report *report, struct monotime asked, const char *where)
 {
 	struct thread *t = userdata;
 	struct thread_peer *p = news_peer(news_open(t), pins, member);
@@ -165,6 +165,7 @@ static void on_report(void *userdata, const struct pins *pins, size_t member,
 
 	p->report = report;
 	p->asked = asked;
+	(void)snprintf(p->where, sizeof(p->where), "%s", where);
 	p->n_reports++;
 	p->error[0] = '\0';
 	news_close(t);

@@ -42,6 +42,7 @@ struct thread_peer {
 	struct monotime asked;
 	unsigned n_reports, n_failures;
 	char error[ASKER_ERROR_MAX]; /* the last failure; "": none */
+	char where[ASKER_WHERE_MAX]; /* of the report */
 };
 
 /* To the agent's loop. */

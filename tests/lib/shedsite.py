@@ -12,6 +12,7 @@ Agents speak over the router, from 198.51.100.0/24. A cut (circle.cut) drops wha
 send to it or all of it at the edge's own interface, and leaves its BGP alone.
 """
 
+import json
 import os
 import threading
 import time
@@ -87,6 +88,23 @@ class Neighbours:
 
     def join(self, edge):
         edge.host.run(["nft", "delete table inet cut"])
+
+
+def busy(edge, percent):
+    """How busy an edge of load_by_numbers() is from now on."""
+    Node.replace(edge.host.path("busy"), f"{percent}\n".encode())
+
+
+def load_by_numbers(edge, parts, percent):
+    """The load of this edge is what a test says: `percent`, see busy(), and {prefix: its part of a hundred}."""
+    busy(edge, percent)
+    file = edge.host.path("parts.json")
+    Node.replace(file, json.dumps(parts).encode())
+    edge.agent.config["load"] = {
+        "interval": "500ms",
+        "signals": {"busy": {"type": "file", "file": edge.host.path("busy"), "limit": 100}},
+        "prefixes": {"type": "file", "file": file, "keys": {p: p.replace(".", "\\.") for p in parts}, "rate": False},
+    }
 
 
 def history(site, prefix, since):

@@ -221,7 +221,9 @@ class Wire:
             connection = frozenset(((source, sport), (destination, dport)))
             try:
                 for kind, body in bgp.messages(stream.data):
-                    found += self._message(edge, connection, kind, body, when)
+                    # What the router passes on is nobody's event, and may have path identifiers (RFC 7911).
+                    if from_edge or kind != bgp.UPDATE:
+                        found += self._message(edge, connection, kind, body, when)
             except bgp.BadMessage:
                 stream.restart()
                 raise

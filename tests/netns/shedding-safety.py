@@ -6,15 +6,14 @@ may hold: by then the one that shed must have taken its prefix back. Loads are n
 agents, BIRDs, certificates and deaths are real. tests/run --long freezes receivers at six moments of a grant, and kills one.
 """
 
-import json
 import os
 import time
 
 from lib.case import check, eventually, main
 from lib.chance import chance
-from lib.neighbours import Authority, Node
+from lib.neighbours import Authority
 from lib.pulse import Pulse
-from lib.shedsite import Neighbours, history, lowest, told, touch, wait_started
+from lib.shedsite import Neighbours, busy, history, load_by_numbers, lowest, told, touch, wait_started
 from lib.site import Site
 from lib.wire import WITHDRAW
 
@@ -36,9 +35,7 @@ def make_site():
     for edge in site.edges:
         for prefix in PARTS:
             edge.add_address(prefix.split("/")[0])
-        busy(edge, 40)
-        parts = edge.host.path("parts.json")
-        Node.replace(parts, json.dumps(PARTS).encode())
+        load_by_numbers(edge, PARTS, 40)
         edge.agent.config["services"] = {"dns": {
             "prefixes": {prefix: 100 for prefix in PARTS},
             "floor": FLOOR,
@@ -47,25 +44,12 @@ def make_site():
                 "upstream": {"type": "exec", "command": ["/usr/bin/test", "!", "-e", upstream(edge)], "interval": "1s", "timeout": "1s"},
             },
         }}
-        edge.agent.config["load"] = {
-            "interval": "500ms",
-            "signals": {"busy": {"type": "file", "file": edge.host.path("busy"), "limit": 100}},
-            "prefixes": {"type": "file", "file": parts, "keys": {p: json_key(p) for p in PARTS}, "rate": False},
-        }
         edge.agent.config["shed"] = {"over": "1s", "settle": "12s", "under": "10s", "back_off": "1s"}
     site.started = time.time()
     site.start_agents()
     site.all_there = time.time()
     site.circle.wait_fresh()
     return site
-
-
-def json_key(prefix):
-    return prefix.replace(".", "\\.")
-
-
-def busy(edge, percent):
-    Node.replace(edge.host.path("busy"), f"{percent}\n".encode())
 
 
 def floors(site):
