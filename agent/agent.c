@@ -37,7 +37,7 @@ const char *agent_check_reason(void *userdata, size_t service, size_t check)
 	const struct agent *a = userdata;
 	const struct check *c = engine_check(a->engine, service, check);
 
-	if (c->again && c->state == CHECK_STATE_DOWN)
+	if (check_fell_along(c))
 		return "has to rise again, for a process of the service has died";
 	return checks_reason(a->checks, service, check);
 }
@@ -48,6 +48,9 @@ static void agent_count(void *userdata, const struct engine_transition *t)
 
 	tally_transition(a->tally, t);
 	a->revision++;
+	if (t->kind == ENGINE_TRANSITION_CHECK &&
+		check_fell_along(engine_check(a->engine, t->service, t->index)))
+		checks_now(a->checks, t->service, t->index);
 }
 
 /* ---- what is wanted, carried out ---- */
@@ -263,7 +266,7 @@ void agent_check_now(void *userdata)
 {
 	struct agent *a = userdata;
 
-	checks_now(a->checks);
+	checks_all_now(a->checks);
 }
 
 static int agent_on_check_now(

@@ -365,11 +365,21 @@ void checks_stop(struct checks *c)
 	}
 }
 
-void checks_now(struct checks *c)
+static void item_now(const struct checks_item *item)
+{
+	if (item->run)
+		run_check_now(item->run);
+}
+
+void checks_all_now(struct checks *c)
 {
 	for (size_t i = 0; i < c->list.n; i++)
-		if (c->list.items[i]->run)
-			run_check_now(c->list.items[i]->run);
+		item_now(c->list.items[i]);
+}
+
+void checks_now(struct checks *c, size_t service, size_t check)
+{
+	item_now(c->list.items[c->list.first[service] + check]);
 }
 
 const char *checks_reason(const struct checks *c, size_t service, size_t check)

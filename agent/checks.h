@@ -37,8 +37,9 @@ void checks_free(struct checks *c);
 void checks_start(struct checks *c);
 /* Ends every attempt; none reports any more. */
 void checks_stop(struct checks *c);
-/* Every check runs now. */
-void checks_now(struct checks *c);
+/* Every check runs now; or this one. */
+void checks_all_now(struct checks *c);
+void checks_now(struct checks *c, size_t service, size_t check);
 
 /* A reload in two steps: what can fail, then what cannot. 0 or -ENOMEM with nothing changed. */
 int checks_prepare(

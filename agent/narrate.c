@@ -167,7 +167,7 @@ static void narrate_why(const struct narrate_facts *facts, const struct engine *
 		const struct check *check = engine_check(engine, service, i);
 		size_t before;
 
-		if (check->state != CHECK_STATE_DOWN || check->again)
+		if (check->state != CHECK_STATE_DOWN || check_fell_along(check))
 			continue;
 		(void)buffer_printf(line, "%scheck %s: ", separator, s->checks[i].name);
 		before = line->length;

@@ -51,9 +51,7 @@ static bool check_turn(struct check *c, enum check_state state, struct monotime 
 
 bool check_rise_again(struct check *c, struct monotime now)
 {
-	bool last_good = c->state == CHECK_STATE_UP ? c->streak == 0 : c->streak > 0;
-
-	c->again = c->again || c->state == CHECK_STATE_PENDING || last_good;
+	c->again = true;
 	c->streak = 0;
 	c->good_streak = 0;
 	return c->state != CHECK_STATE_PENDING && check_turn(c, CHECK_STATE_DOWN, now);
@@ -74,20 +72,19 @@ static bool check_take_good(struct check *c, enum check_state state, struct mono
 
 	if (c->good_streak < rise)
 		c->good_streak++;
-	c->again = false;
 	c->dead = false;
 
 	if (state == CHECK_STATE_DOWN && ++c->streak < rise)
 		return check_turn(c, CHECK_STATE_DOWN, now);
 
 	c->streak = 0;
+	c->again = false;
 	c->was_up = true;
 	return check_turn(c, CHECK_STATE_UP, now);
 }
 
 static bool check_take_bad(struct check *c, enum check_state state, struct monotime now)
 {
-	c->again = false;
 	c->good_streak = 0;
 
 	if (state == CHECK_STATE_UP && ++c->streak < c->settings.fall)
@@ -124,6 +121,12 @@ bool check_take(struct check *c, enum check_outcome outcome, bool prior, struct 
 bool check_is_undecided(const struct check *c)
 {
 	return c->state == CHECK_STATE_PENDING || c->streak > 0 || c->again;
+}
+
+bool check_fell_along(const struct check *c)
+{
+	return c->again && c->state == CHECK_STATE_DOWN && c->good_streak == 0 &&
+	       check_history(c, 0) == CHECK_OUTCOME_GOOD;
 }
 
 struct monotime check_next_start(

@@ -47,7 +47,7 @@ struct check {
 	enum check_state state;
 	bool was_up;	       /* once, since it was configured or before the agent began */
 	bool dead;	       /* down by a death, and nothing good was heard since */
-	bool again;	       /* its last word was good, of a process that has died since */
+	bool again;	       /* a process of its service died, and it was not up since */
 	unsigned streak;       /* outcomes in a row that speak against `state`; 0: settled */
 	unsigned good_streak;  /* good outcomes in a row, saturating at rise */
 	uint64_t history;      /* CHECK_HISTORY_LENGTH outcomes of two bits */
@@ -74,8 +74,12 @@ bool check_rise_again(struct check *c, struct monotime now);
 /* Good outcomes in a row that make it up now: `rise` or `first_rise`. */
 unsigned check_rise(const struct check *c);
 
-/* True while the next outcome can change the state: run at fast_interval. */
+/* True while the next outcome can change the state, and while it has to rise again: run at
+ * fast_interval. */
 bool check_is_undecided(const struct check *c);
+
+/* Down for another's death alone: it has not been asked since, and its last outcome was good. */
+bool check_fell_along(const struct check *c);
 
 /* When to start the run after one that started at `started`: never before `now`, no overlap. */
 struct monotime check_next_start(

@@ -77,13 +77,29 @@ static enum check_state expected_state(const struct oracle_check *c)
 	return c->prior ? CHECK_STATE_UP : CHECK_STATE_DOWN;
 }
 
+/* A death took back what it had proved, and it was neither up since nor is it dead itself. */
+static bool rises_again(const struct oracle_check *c, const struct spoken *spoken, unsigned n)
+{
+	unsigned first = first_up(c, spoken, n);
+
+	for (unsigned end = n; end > 0; end--) {
+		if (spoken[end - 1].again)
+			return true;
+		if (spoken[end - 1].outcome == CHECK_OUTCOME_GONE || end == first ||
+			(end > first &&
+				run_before(spoken, end, CHECK_OUTCOME_GOOD) >= c->settings.rise))
+			return false;
+	}
+	return c->again_unspoken;
+}
+
 static bool expected_undecided(const struct oracle_check *c)
 {
 	struct spoken spoken[ORACLE_OUTCOMES];
 	unsigned n = spoken_outcomes(c, spoken);
 	enum check_state state = expected_state(c);
 
-	if (n == 0)
+	if (n == 0 || rises_again(c, spoken, n))
 		return true;
 	return (spoken[n - 1].outcome == CHECK_OUTCOME_GOOD && state == CHECK_STATE_DOWN) ||
 	       (spoken[n - 1].outcome == CHECK_OUTCOME_BAD && state == CHECK_STATE_UP);

@@ -132,7 +132,7 @@ START_TEST (how_long_the_last_ones_took) {
 		n = checks_durations(checks, 0, last, us);
 		ck_assert_uint_eq(n, i < CHECK_HISTORY_LENGTH ? i + 1 : CHECK_HISTORY_LENGTH);
 		ck_assert_mem_eq(us, &took[i + 1 - n], n * sizeof(us[0]));
-		checks_now(checks);
+		checks_all_now(checks);
 	}
 }
 END_TEST
@@ -159,7 +159,7 @@ static void run_all(unsigned times)
 		unsigned before[N_CHECKS];
 
 		memcpy(before, reports, sizeof(before));
-		checks_now(checks);
+		checks_all_now(checks);
 		for (size_t i = 0; i < N_CHECKS; i++)
 			ck_assert(LOOP_UNTIL(event, reports[i] > before[i], 2000));
 	}

@@ -123,14 +123,14 @@ START_TEST (fed_while_checks_move) {
 	ck_assert(has_run(checks));
 	/* Nothing will ever run the check again, and the loop goes round as ever. */
 	next = MONOTIME_NEVER;
-	checks_now(checks);
+	checks_all_now(checks);
 	LOOP_FOR(host.event, 100);
 	ck_assert(has_run(checks));
 	(void)feedings(systemd);
 	LOOP_FOR(host.event, 500);
 	ck_assert_uint_eq(feedings(systemd), 0);
 	next = monotime_add_ms(clock_monotime(), 3600000);
-	checks_now(checks);
+	checks_all_now(checks);
 	ck_assert(LOOP_UNTIL(host.event, feedings(systemd) > 0, 1000));
 	watchdog_free(w);
 	checks_free(checks);
