@@ -17,7 +17,7 @@ from lib.wire import ANNOUNCE, WITHDRAW, normal
 
 CALLS = "%file,%desc,%network"
 SAMPLE = 8
-MOST = 400  # calls; a path that has more is not understood
+MOST = 800  # calls; a path that has more is not understood
 PAST = 10  # this many numbers in a row to which the path did not come: there are no more
 
 
