@@ -37,7 +37,8 @@ const char *agent_check_reason(void *userdata, size_t service, size_t check)
 	const struct agent *a = userdata;
 	const struct check *c = engine_check(a->engine, service, check);
 
-	if (check_fell_along(c))
+	/* Where it was asked in vain since, that is what a person has to know. */
+	if (check_fell_along(c) && check_history(c, 0) == CHECK_OUTCOME_GOOD)
 		return "has to rise again, for a process of the service has died";
 	return checks_reason(a->checks, service, check);
 }

@@ -125,8 +125,13 @@ bool check_is_undecided(const struct check *c)
 
 bool check_fell_along(const struct check *c)
 {
-	return c->again && c->state == CHECK_STATE_DOWN && c->good_streak == 0 &&
-	       check_history(c, 0) == CHECK_OUTCOME_GOOD;
+	unsigned age = 0;
+
+	if (!c->again || c->state != CHECK_STATE_DOWN || c->good_streak > 0)
+		return false;
+	while (age < c->n_history && check_history(c, age) == CHECK_OUTCOME_UNKNOWN)
+		age++;
+	return age == c->n_history || check_history(c, age) == CHECK_OUTCOME_GOOD;
 }
 
 struct monotime check_next_start(

@@ -78,7 +78,7 @@ unsigned check_rise(const struct check *c);
  * fast_interval. */
 bool check_is_undecided(const struct check *c);
 
-/* Down for another's death alone: it has not been asked since, and its last outcome was good. */
+/* Down for another's death alone: it has said nothing since, and what it said last was good. */
 bool check_fell_along(const struct check *c);
 
 /* When to start the run after one that started at `started`: never before `now`, no overlap. */

@@ -6,8 +6,8 @@
 
 #include "agent/core/check.h"
 
-/* Outcomes: g good, b bad, x gone, u unknown. States after each of them: p pending, u up, d down.
- * Undecided after each of them: '?' or '.'. */
+/* Outcomes: g good, b bad, x gone, u unknown; a: it has to rise again. States after each of them: p
+ * pending, u up, d down. Undecided after each of them: '?' or '.'. */
 struct row {
 	const char *proves;
 	bool prior;
@@ -43,6 +43,12 @@ static const struct row rows[] = {
 	{"unknown: neither counts nor breaks a fall", true, 3, 2, "gbub", "uuud", ".??."},
 	{"unknown: neither counts nor breaks a rise", false, 2, 2, "bgug", "dddu", ".??."},
 	{"unknown: of a settled check changes nothing", true, 3, 2, "guuu", "uuuu", "...."},
+	{"again: rises as from the beginning", true, 2, 2, "gagg", "uddu", ".??."},
+	{"again: what was on its way counts no more", false, 3, 2, "bggaggg", "ddddddu", ".?????."},
+	{"again: bad words keep it undecided", true, 2, 2, "gabbgg", "uddddu", ".????."},
+	{"again: its own death decides", true, 2, 2, "gaxx", "uddd", ".?.."},
+	{"again: before the first word it has to rise, whatever the prior", true, 2, 2, "agg",
+		"pdu", "??."},
 };
 
 static enum check_outcome outcome_of(char c)
@@ -78,7 +84,10 @@ START_TEST (rise_and_fall) {
 	for (size_t i = 0; row->outcomes[i]; i++) {
 		struct monotime now = {1000 + i};
 		char state = row->states[i];
-		bool changed = check_take(&c, outcome_of(row->outcomes[i]), row->prior, now);
+		char outcome = row->outcomes[i];
+		bool changed = outcome == 'a'
+				       ? check_rise_again(&c, now)
+				       : check_take(&c, outcome_of(outcome), row->prior, now);
 		const char *name = check_state_name(c.state);
 
 		ck_assert_msg(name[0] == state, "%s: after %zu of %s it is %s", row->proves, i + 1,
@@ -101,6 +110,27 @@ START_TEST (prior_counts_for_the_first_word_only) {
 	check_take(&c, CHECK_OUTCOME_BAD, false, MONOTIME_ZERO);
 	check_take(&c, CHECK_OUTCOME_BAD, true, MONOTIME_ZERO);
 	ck_assert_int_eq(c.state, CHECK_STATE_DOWN);
+}
+END_TEST
+
+/* Until it has said something of its own. */
+START_TEST (falls_along) {
+	static const struct {
+		const char *outcomes;
+		bool along;
+	} cases[] = {{"g", false}, {"gb", false}, {"ga", true}, {"gauu", true}, {"gab", false},
+		{"gabu", false}, {"gag", false}, {"gagb", false}, {"gax", false}, {"gba", false}};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct check c = new_check(2, 2);
+
+		for (const char *o = cases[i].outcomes; *o; o++)
+			if (*o == 'a')
+				(void)check_rise_again(&c, MONOTIME_ZERO);
+			else
+				(void)check_take(&c, outcome_of(*o), true, MONOTIME_ZERO);
+		ck_assert_msg(check_fell_along(&c) == cases[i].along, "%s", cases[i].outcomes);
+	}
 }
 END_TEST
 
@@ -172,6 +202,7 @@ int main(void)
 	tcase_add_loop_test(tests, rise_and_fall, 0, (int)(sizeof(rows) / sizeof(rows[0])));
 	tcase_add_test(tests, prior_counts_for_the_first_word_only);
 	tcase_add_test(tests, good_streak_saturates_at_rise);
+	tcase_add_test(tests, falls_along);
 	tcase_add_test(tests, next_start);
 	tcase_add_test(tests, history_keeps_the_newest);
 	tcase_add_test(tests, names);
