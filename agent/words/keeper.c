@@ -24,7 +24,7 @@
 #include "agent/base/cleanup.h"
 #include "agent/words/words.h"
 
-#define KEEPER_AGAIN_MS 10000
+#define KEEPER_AGAIN_MS 1000
 #define KEEPER_LEAVE_MS 2000
 #define KEEPER_STACK (256 * 1024)
 
@@ -49,6 +49,7 @@ struct keeper {
 	int result;
 	struct error error; /* of a negative result */
 	bool leave, ended;
+	bool last; /* it was tried, and failed, since the agent leaves */
 };
 
 static struct timespec keeper_in(unsigned ms)
@@ -78,7 +79,7 @@ static bool keeper_sleep(struct keeper *k)
 		else if (pthread_cond_timedwait(&k->wake, &k->lock, &until) == ETIMEDOUT)
 			break;
 	}
-	return k->text && !(k->leave && k->again);
+	return k->text && !k->last;
 }
 
 static void *keeper_run(void *userdata)
@@ -101,6 +102,7 @@ static void *keeper_run(void *userdata)
 		k->again = r < 0 && !k->text;
 		if (k->again)
 			k->text = TAKE_PTR(text);
+		k->last = k->again && k->leave;
 		(void)pthread_cond_broadcast(&k->tried);
 		(void)!write(k->event_fd, &one, sizeof(one));
 	}

@@ -24,7 +24,7 @@ void keeper_free(struct keeper *k);
 /*
  * Hands over the text of words_render(), which it owns from now on; one that was not written yet is
  * replaced. Waits for `wait_ms` at most: 1, it is on disk; 0, that is not known yet; or a negative
- * errno with the text. What fails is tried again every ten seconds.
+ * errno with the text. What fails is tried again every second, and once more when the agent leaves.
  */
 int keeper_put(struct keeper *k, char *text, unsigned wait_ms, struct error *ret_error);
 

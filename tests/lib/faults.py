@@ -264,13 +264,14 @@ class Reloads(Fault):
 
 class _Word(Fault):
     """What an operator says, and takes back. What the agent has confirmed holds, whatever happens to it; what it did
-    not answer may be done all the same, then or when it can."""
+    not answer may be done all the same, then or when it can. Where it warns that a word is not on disk, the operator
+    looks again when all is mended, for an agent that ended meanwhile has forgotten it."""
 
     lasts = (0.3, 3.0)
 
     def begin(self):
         self.said()
-        self.sure = self.ask(*self.word) == 200
+        self.sure = self.ask(*self.word) == (200, True)
         self.answered()
 
     def end(self):
@@ -279,20 +280,22 @@ class _Word(Fault):
             self.world.unfinished.append(lambda: until(self.undone, 15, f"{self.name} no more"))
 
     def undone(self):
-        code = self.ask(*self.undo)
+        code, kept = self.ask(*self.undo)
         if code == 409 and self.sure:
             self.world.unexpected.append(f"{self.name}: what was confirmed is not known")
         self.sure = False  # from now on: a try without an answer may have done it
-        if code in (200, 409):
+        done = code == 409 or (code == 200 and kept)
+        if done:
             self.over()
-        return code in (200, 409)
+        return done
 
     def ask(self, command, body):
-        """The answer's code, or None."""
+        """The answer's code, or None; and whether it warns of nothing."""
         try:
-            return self.world.agent.get(f"/v1/{command}", 1.0, "POST", json.dumps(body))[0]
+            code, answer = self.world.agent.get(f"/v1/{command}", 1.0, "POST", json.dumps(body))
+            return code, code == 200 and json.loads(answer)["warning"] is None
         except OSError:
-            return None
+            return None, False
 
 
 @fault("drains", part="operator")

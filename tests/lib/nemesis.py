@@ -246,7 +246,7 @@ class World:
                 entry, route = status["services"][name]["prefixes"][prefix], self.site.routes(prefix).get("edge1")
                 if not (entry["wanted"] == "announce" and entry["announced"] and route and route.med == entry["weight"]):
                     return False
-        return status["bird"]["settled"]
+        return status["bird"]["settled"] and not status["state"]["error"]
 
     def converged(self, timeout):
         begun = time.time()

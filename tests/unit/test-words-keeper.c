@@ -112,6 +112,25 @@ START_TEST (a_disk_that_fails) {
 }
 END_TEST
 
+/* Nobody has to say it again; and who leaves tries once more. */
+START_TEST (a_disk_that_works_again) {
+	ck_assert_int_eq(mkdir(path, 0700), 0);
+	ck_assert_int_lt(put("one", 60000), 0);
+	ck_assert(LOOP_UNTIL(event, times == 1, 5000));
+	ck_assert_int_eq(rmdir(path), 0);
+	ck_assert(LOOP_UNTIL(event, times == 2, 5000));
+	ck_assert_str_eq(heard, "");
+	ck_assert_str_eq(content(), "one");
+	ck_assert_int_eq(unlink(path), 0);
+	ck_assert_int_eq(mkdir(path, 0700), 0);
+	ck_assert_int_lt(put("two", 60000), 0);
+	ck_assert_int_eq(rmdir(path), 0);
+	keeper_free(keeper);
+	keeper = NULL;
+	ck_assert_str_eq(content(), "two");
+}
+END_TEST
+
 /* Nobody waits for it, the newest text wins, and it is all well when it goes on. */
 START_TEST (a_disk_that_hangs) {
 	struct monotime begun = clock_monotime();
@@ -173,6 +192,7 @@ int main(void)
 	tcase_add_checked_fixture(tc, setup, teardown);
 	tcase_add_test(tc, what_is_given_is_written);
 	tcase_add_test(tc, a_disk_that_fails);
+	tcase_add_test(tc, a_disk_that_works_again);
 	tcase_add_test(tc, a_disk_that_hangs);
 	tcase_add_test(tc, what_lies_in_the_way);
 	suite_add_tcase(suite, tc);
