@@ -233,22 +233,31 @@ static void prefix_doubt_found(struct inventory_prefix *p)
 	p->found_well = false;
 }
 
+/* The check's state is another one than `from`. */
+static void check_turned(
+	struct engine *e, size_t service, size_t check, enum check_state from, struct monotime now)
+{
+	const struct engine_transition transition = {
+		.kind = ENGINE_TRANSITION_CHECK,
+		.service = service,
+		.index = check,
+		.from = (int)from,
+		.to = (int)service_check(engine_service(e, service), check)->state,
+		.when = now,
+	};
+
+	transitions_put(&e->transitions, &transition);
+}
+
 /* What the check has proved is of the process that was: the next one is well when all of them have
  * risen. Not a shared one, which asks for what others do. */
 static void service_rise_again(struct engine *e, size_t service, size_t check, struct monotime now)
 {
 	struct check *c = service_check(engine_service(e, service), check);
-	struct engine_transition transition = {
-		.kind = ENGINE_TRANSITION_CHECK,
-		.service = service,
-		.index = check,
-		.from = (int)c->state,
-		.to = CHECK_STATE_DOWN,
-		.when = now,
-	};
+	enum check_state from = c->state;
 
 	if (!c->settings.shared && check_rise_again(c, now))
-		transitions_put(&e->transitions, &transition);
+		check_turned(e, service, check, from, now);
 }
 
 void engine_restarted(
@@ -282,21 +291,14 @@ void engine_check_spoke(struct engine *e, size_t service, size_t check, enum che
 	struct check *c = service_check(s, check);
 	bool dead = c->dead, undecided = check_is_undecided(c), turned;
 	bool prior = c->state == CHECK_STATE_PENDING && service_was_well(s);
-	struct engine_transition transition = {
-		.kind = ENGINE_TRANSITION_CHECK,
-		.service = service,
-		.index = check,
-		.from = (int)c->state,
-		.when = now,
-	};
+	enum check_state from = c->state;
 
 	turned = check_take(c, outcome, prior, now);
 	/* A death says more than `down`, and one bad outcome more than `up`. */
 	if (turned || c->dead != dead || check_is_undecided(c) != undecided)
 		s->stale = true;
-	transition.to = (int)c->state;
 	if (turned)
-		transitions_put(&e->transitions, &transition);
+		check_turned(e, service, check, from, now);
 	if (!dead && c->dead &&
 		service_cause(&s->require, s->checks, s->n_checks) == SERVICE_CAUSE_DEATH)
 		service_died(e, service, now);

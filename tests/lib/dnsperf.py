@@ -11,6 +11,7 @@ import time
 from lib import netns
 from lib.client import NAME
 
+
 class Dnsperf:
     """Asks `address` `rate` times a second from `host`, from one socket after the other of `flows`, until stop()."""
 
